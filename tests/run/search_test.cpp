@@ -3,6 +3,7 @@
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -21,6 +22,7 @@
 namespace treadle {
 namespace {
 
+using ::testing::AllOf;
 using testing::bits_of;
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -764,6 +766,95 @@ TEST(Search, TrainsTheBestTrialsDocumentAsARunOfItsOwnWould) {
   EXPECT_EQ(read_file(again.folder / "model.safetensors"),
             read_file(found.folder / "model.safetensors"));
   EXPECT_EQ(again.result.at("validation").at("loss"), found.result.at("validation").at("loss"));
+}
+
+/// Fails the last training of a search within its fourth step, which follows its first checkpoint:
+/// that of the first `times` trials that are trained last.
+class FailingLastTraining {
+ public:
+  FailingLastTraining(const Runtime& runtime, const Workspace& workspace, int times)
+      : watch_(runtime, [this, output = workspace.options().output, times] {
+          const std::string journal =
+              read_file(fs::directory_iterator(output)->path() / "search.journal");
+          if (journal.find("\"treadle:last_training\"") == std::string::npos || failed_ == times)
+            return;
+          if (++steps_ < 4)
+            return;
+          steps_ = 0;
+          ++failed_;
+          throw TrainingError("it fell apart");
+        }) {}
+
+  int failed() const { return failed_; }
+
+ private:
+  int steps_ = 0;
+  int failed_ = 0;
+  StepWatch watch_;
+};
+
+std::vector<std::int64_t> epochs_of_final(const fs::path& folder) {
+  std::vector<std::int64_t> epochs;
+  for (const ReportInput::Curve& curve : read_history(folder)) {
+    for (const EpochSummary& epoch : curve.epochs) {
+      if (curve.fit == "final")
+        epochs.push_back(epoch.epoch);
+    }
+  }
+  return epochs;
+}
+
+TEST(Search, WhoseLastTrainingFailsEndsWithTheNextBestTrial) {
+  const Runtime runtime = watching_runtime();
+  const Json document = document_of();
+  const Workspace whole;
+  const RunOutcome expected = run(whole, document);
+  const Json& trials = expected.result.at("search").at("trials");
+  std::vector<std::size_t> ranked(trials.size());
+  std::iota(ranked.begin(), ranked.end(), 0);
+  std::stable_sort(ranked.begin(), ranked.end(), [&](std::size_t a, std::size_t b) {
+    return value_of(expected.result.at("search"), a) < value_of(expected.result.at("search"), b);
+  });
+  const Workspace workspace;
+  NoteWatch notes;
+  RunOptions options = workspace.options();
+  options.observers.push_back(&notes);
+  const FailingLastTraining failing(runtime, workspace, 2);
+
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), options);
+
+  EXPECT_EQ(failing.failed(), 2);
+  EXPECT_EQ(outcome.result.at("search").at("trials"), trials);
+  EXPECT_EQ(outcome.result.at("search").at("best_trial"), ranked[2]);
+  EXPECT_THAT(notes.notes(),
+              Contains(AllOf(HasSubstr("trial " + std::to_string(ranked[0]) + " failed: it fell"),
+                             HasSubstr("that of trial " + std::to_string(ranked[1]) +
+                                       ", the next best, begins"))));
+  const Workspace alone;
+  const RunOutcome again =
+      run_workflow(runtime, runtime.read(outcome.folder / "best.json"), alone.options());
+  EXPECT_EQ(read_file(outcome.folder / "model.safetensors"),
+            read_file(again.folder / "model.safetensors"));
+  // Nothing is left of the rows of the trainings that failed.
+  EXPECT_EQ(epochs_of_final(outcome.folder), epochs_of_final(again.folder));
+}
+
+TEST(Search, WhoseLastTrainingsAllFailTriesTheNextOneWhenItIsResumed) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  std::int64_t failed = 0;
+  {
+    const FailingLastTraining failing(runtime, workspace, 9);
+    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document_of()), workspace.options()),
+                 TrainingError);
+    failed = failing.failed();
+  }
+  const fs::path folder = fs::directory_iterator(workspace.options().output)->path();
+
+  const RunOutcome outcome = resume_run(runtime, folder);
+
+  EXPECT_EQ(failed, 3);
+  EXPECT_TRUE(fs::exists(outcome.folder / "model.safetensors"));
 }
 
 // Whoever uses the model builds it by the best trial's document, whatever the run's says.

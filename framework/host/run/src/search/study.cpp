@@ -41,6 +41,8 @@ constexpr const char* kCancelled = "cancelled";
 /// Of trainings that all exceed a time budget, those that cost so little more than the cheapest are
 /// as good as it.
 constexpr double kLittleMore = 1.25;
+/// Where this many in turn have failed, their training is at fault rather than the trials.
+constexpr std::size_t kMostLastTrainings = 3;
 
 /// Without what a trial does not use: rows that only measure.
 ValidationPlan plan_of_trials(ValidationPlan plan) {
@@ -669,9 +671,12 @@ void Study::completed(const FitId& id, FitResult result) {
   settle(trial);
 }
 
-bool Study::failed(const FitId& id, const std::string& why) {
-  if (best_run_ != nullptr)
+bool Study::failed(const FitId& id, const Error& error) {
+  if (best_run_ != nullptr) {
+    if (!CrossValidation::is_baseline(id))
+      last_training_failed(error);
     return false;
+  }
   StudyTrial& trial = trial_of(id);
   std::vector<TrialFit>& fits = trial.training->fits;
   TrialFit& fit = fit_of(trial, id);
@@ -679,7 +684,7 @@ bool Study::failed(const FitId& id, const std::string& why) {
   // The first fold's failure is the trial's, whichever failed first.
   const auto fold = static_cast<std::size_t>(&fit - fits.data());
   if (trial.error.empty() || fold < trial.failed_fold) {
-    trial.error = why;
+    trial.error = error.what();
     trial.failed_fold = fold;
   }
   settle(trial);
@@ -930,12 +935,32 @@ std::vector<std::string> Study::cut_off(std::size_t jobs) {
 }
 
 /// The trial whose document the last training has: a paused one where none is complete. When its
-/// time was up, a search has chosen already, so that it chooses the same after a resume.
+/// time was up, a search has chosen already, so that it chooses the same after a resume. One whose
+/// last training has failed makes room for the next best.
 std::optional<std::int64_t> Study::chosen_trial() const {
-  if (ended_.contains("best_trial"))
+  const std::vector<std::int64_t>& failed = journal_.failed_last_trainings();
+  const auto has_failed = [&](std::int64_t trial) {
+    return std::find(failed.begin(), failed.end(), trial) != failed.end();
+  };
+  if (ended_.contains("best_trial") && !has_failed(ended_.at("best_trial").get<std::int64_t>()))
     return ended_.at("best_trial").get<std::int64_t>();
-  const std::optional<std::int64_t> complete = best_complete(shown_);
-  return complete ? complete : best_paused(shown_);
+  Trials left = shown_;
+  std::erase_if(left, [&](const Trial& trial) { return has_failed(trial.number); });
+  const std::optional<std::int64_t> complete = best_complete(left);
+  return complete ? complete : best_paused(left);
+}
+
+/// Anything but a failed training, such as data that is gone, is no trial's fault.
+void Study::last_training_failed(const Error& error) {
+  if (dynamic_cast<const TrainingError*>(&error) == nullptr || has_next_best_)
+    return;
+  journal_.last_training_failed(best_);
+  const std::optional<std::int64_t> next = chosen_trial();
+  has_next_best_ = next && journal_.failed_last_trainings().size() < kMostLastTrainings;
+  run_.log.note(
+      "search: the last training of trial " + std::to_string(best_) + " failed: " + error.what() +
+      (has_next_best_ ? "; that of trial " + std::to_string(*next) + ", the next best, begins"
+                      : std::string()));
 }
 
 void Study::begin_best(Orders& orders) {
@@ -967,6 +992,10 @@ void Study::begin_best(Orders& orders) {
   best_run_ = std::make_unique<CrossValidation>(plan_, components.training_plan(),
                                                 baselines_of(run_.runtime, *best_document_),
                                                 std::nullopt, best_document_);
+  if (journal_.last_trained() != best_) {
+    files_.remove(best_run_->names());  // of a trial whose last training has failed
+    journal_.trains_last(best_);
+  }
   for (PlannedFit& fit : best_run_->next().start)
     orders.start.push_back(std::move(fit));
 }

@@ -58,7 +58,7 @@ class Study final : public FitPlanner {
   void paused(const FitId& fit) override;
   void stopped(const FitId& fit) override;
   void completed(const FitId& fit, FitResult result) override;
-  bool failed(const FitId& fit, const std::string& why) override;
+  bool failed(const FitId& fit, const Error& error) override;
 
   /// How long trials may still be trained, so that the last training ends with the time budget.
   /// Nothing: without limit, or they have ended. To be asked often: the search ends for the best
@@ -87,6 +87,10 @@ class Study final : public FitPlanner {
 
   /// Bytes that the process may use; nothing: as many as there are.
   std::optional<std::int64_t> memory_limit() const { return settings_.memory; }
+
+  /// Whether the last training has failed, and a run that resumes trains the next best trial in
+  /// its place.
+  bool has_next_best() const { return has_next_best_; }
 
   // Once the plan has ended.
   /// False of a process that has joined the search of another one, which trains the best.
@@ -159,6 +163,7 @@ class Study final : public FitPlanner {
       double seconds, const std::function<double(std::int64_t)>& end_of) const;
   bool may_be_best(const Trial& trial) const;
   std::optional<std::int64_t> chosen_trial() const;
+  void last_training_failed(const Error& error);
   void begin_best(Orders& orders);
 
   StudyTrial& trial_at(std::int64_t number) { return trials_[static_cast<std::size_t>(number)]; }
@@ -198,6 +203,7 @@ class Study final : public FitPlanner {
   std::optional<std::int64_t> affordable_;
   double noted_elapsed_ = 0;  // in the journal
   std::int64_t best_ = -1;
+  bool has_next_best_ = false;
   std::shared_ptr<const ResolvedWorkflow> best_document_;
   std::unique_ptr<CrossValidation> best_run_;
 };

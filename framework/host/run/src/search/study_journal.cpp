@@ -34,6 +34,8 @@ constexpr std::pair<TrialState, int> kStates[] = {{TrialState::kRunning, 0},
 constexpr const char* kIdentity = "treadle:search";
 constexpr const char* kEnded = "treadle:ended";
 constexpr const char* kElapsed = "treadle:elapsed";
+constexpr const char* kLastTraining = "treadle:last_training";
+constexpr const char* kLastTrainingFailed = "treadle:last_training_failed";
 constexpr const char* kJob = "treadle:job";
 constexpr const char* kError = "treadle:error";
 constexpr const char* kNonFinite = "treadle:non_finite";  // JSON has no NaN
@@ -188,11 +190,17 @@ void StudyJournal::apply_attributes(const nlohmann::json& attributes, JournaledT
 
 void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
   switch (line.at("op_code").get<int>()) {
-    case kSetStudyAttribute:
-      identity_ = line.at("system_attr").value(kIdentity, identity_);
-      ended_ = line.at("system_attr").value(kEnded, ended_);
-      elapsed_ = std::max(elapsed_, line.at("system_attr").value(kElapsed, 0.0));
+    case kSetStudyAttribute: {
+      const nlohmann::json& attributes = line.at("system_attr");
+      identity_ = attributes.value(kIdentity, identity_);
+      ended_ = attributes.value(kEnded, ended_);
+      elapsed_ = std::max(elapsed_, attributes.value(kElapsed, 0.0));
+      if (attributes.contains(kLastTraining))
+        last_trained_ = attributes.at(kLastTraining).get<std::int64_t>();
+      if (attributes.contains(kLastTrainingFailed))
+        failed_last_.push_back(attributes.at(kLastTrainingFailed).get<std::int64_t>());
       return;
+    }
     case kCreateTrial:
       trials_.emplace_back().params = nlohmann::json::object();
       return;
@@ -302,6 +310,18 @@ void StudyJournal::job_ended(const JobEnd& end) {
               {"datetime_complete", time_now()}});
     }
   }
+}
+
+void StudyJournal::trains_last(std::int64_t trial) {
+  last_trained_ = trial;
+  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kLastTraining, trial}}}});
+  file_->sync();
+}
+
+void StudyJournal::last_training_failed(std::int64_t trial) {
+  failed_last_.push_back(trial);
+  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kLastTrainingFailed, trial}}}});
+  file_->sync();
 }
 
 void StudyJournal::searched_for(double elapsed) {

@@ -71,6 +71,10 @@ class StudyJournal {
   double elapsed() const { return elapsed_; }
   /// How an earlier process ended the search early; null: it did not.
   const nlohmann::json& ended() const { return ended_; }
+  /// Of this process or an earlier one; nothing before the last training has begun.
+  std::optional<std::int64_t> last_trained() const { return last_trained_; }
+  /// Trials whose last training has failed.
+  const std::vector<std::int64_t>& failed_last_trainings() const { return failed_last_; }
 
   // What the journal has already is not written again.
   void started(std::int64_t trial, const SearchSpace& space, const Point& point);
@@ -79,6 +83,9 @@ class StudyJournal {
   /// Wall time of the search so far, which a search that goes on has behind it.
   void searched_for(double elapsed);
   void search_ended(const nlohmann::json& how);
+  /// The trial whose document the last training has.
+  void trains_last(std::int64_t trial);
+  void last_training_failed(std::int64_t trial);
   /// What searched_for() and jobs have left in a journal; 0 where there is none.
   static double elapsed_in(const std::filesystem::path& path);
   /// Takes back that the search of this journal has ended; nothing where there is none.
@@ -99,6 +106,8 @@ class StudyJournal {
   std::vector<std::int64_t> last_reported_;  // of all trials: the last epoch that is written
   nlohmann::json identity_;                  // of the journal; null: it is new
   nlohmann::json ended_;
+  std::optional<std::int64_t> last_trained_;
+  std::vector<std::int64_t> failed_last_;
   double elapsed_ = 0;
   std::int64_t jobs_ = 0;
   std::optional<AppendFile> file_;

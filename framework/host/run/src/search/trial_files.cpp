@@ -38,6 +38,13 @@ void TrialFiles::remove(std::int64_t number, bool keeps_result) {
     fs::remove_all(folder_.fit_result(path), ignored);
 }
 
+void TrialFiles::remove(const std::vector<std::string>& fits) {
+  for (const std::string& fit : fits) {
+    fs::remove_all(folder_.checkpoints(fit));
+    fs::remove_all(folder_.fit_result(fit));
+  }
+}
+
 bool TrialFiles::any_is_cancelled() const {
   std::error_code ignored;
   return fs::exists(folder_.cancelled(0).parent_path(), ignored);

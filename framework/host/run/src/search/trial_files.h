@@ -19,6 +19,8 @@ class TrialFiles {
 
   /// Removes what is not needed any more of a trial that has ended. `trials` has all of them.
   void ended(const StudyTrial& trial, const std::vector<StudyTrial>& trials);
+  /// Removes checkpoints and records of any fits.
+  void remove(const std::vector<std::string>& fits);
   /// Complete trials whose records are kept, the best first.
   const std::vector<std::int64_t>& kept() const { return kept_; }
   /// People cancel a trial by a file of its number.

@@ -17,6 +17,12 @@
 
 namespace treadle::internal {
 
+namespace {
+
+constexpr std::string_view kBaselines = "baselines";
+
+}  // namespace
+
 FitPlanner::~FitPlanner() = default;
 bool FitPlanner::begins(const FitId&) {
   return true;
@@ -26,7 +32,7 @@ FitVerdict FitPlanner::reported(const FitId&, const EpochSummary&) {
 }
 void FitPlanner::paused(const FitId&) {}
 void FitPlanner::stopped(const FitId&) {}
-bool FitPlanner::failed(const FitId&, const std::string&) {
+bool FitPlanner::failed(const FitId&, const Error&) {
   return false;
 }
 
@@ -46,6 +52,10 @@ CrossValidation::CrossValidation(ValidationPlan plan, const TrainingPlan& traini
       of_baselines_(baselines_.size()) {
   for (std::vector<FitResult>& results : of_baselines_)
     results.resize(plan_.folds.size());
+}
+
+bool CrossValidation::is_baseline(const FitId& fit) {
+  return fit.path().starts_with(std::string(kBaselines) + "/");
 }
 
 FitId CrossValidation::id_of(std::size_t fold) const {
@@ -155,7 +165,7 @@ void CrossValidation::add_refit(Orders& orders) {
 }
 
 std::string CrossValidation::baseline_path(std::size_t baseline, std::size_t fold) const {
-  const std::string path = "baselines/" + baselines_[baseline].name;
+  const std::string path = std::string(kBaselines) + "/" + baselines_[baseline].name;
   return is_single() ? path : path + "/" + plan_.folds[fold].name;
 }
 
@@ -164,7 +174,7 @@ void CrossValidation::add_baselines(Orders& orders) {
   const auto folds = static_cast<std::int64_t>(plan_.folds.size());
   const auto models = folds + (plan_.refit ? 1 : 0);
   const auto count = static_cast<std::int64_t>(baselines_.size());
-  const FitId group("baselines", models, models + 1);
+  const FitId group(std::string(kBaselines), models, models + 1);
   for (std::int64_t b = 0; b < count; ++b) {
     const auto baseline = static_cast<std::size_t>(b);
     const FitId of_one = group.child(baselines_[baseline].name, b, count);

@@ -37,6 +37,8 @@ class CrossValidation final : public FitPlanner {
 
   /// The paths of its fits, in order.
   std::vector<std::string> names() const;
+  /// Of those without a group.
+  static bool is_baseline(const FitId& fit);
   /// The path of the fit that a fold is judged by.
   std::string path_of(std::size_t fold) const;
   bool has_single_model() const { return plan_.refit || plan_.folds.size() == 1; }

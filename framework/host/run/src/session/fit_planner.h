@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/base/error.h>
 #include <treadle/core/fit_id.h>
 #include <treadle/core/run_observer.h>
 
@@ -98,7 +99,7 @@ class FitPlanner {
   virtual void completed(const FitId& fit, FitResult result) = 0;
   /// A training that cannot be done, or a model that does not fit the data. True: the plan goes on
   /// without a result of this fit; by default the run fails. A resumed run tries it again.
-  virtual bool failed(const FitId& fit, const std::string& why);
+  virtual bool failed(const FitId& fit, const Error& error);
 };
 
 }  // namespace treadle::internal

@@ -320,7 +320,7 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
 engine::FitEnd FitRunner::run_or_fail(Node& node, const engine::Settled& settled) {
   const auto goes_on = [&](const Error& error) {
     const std::lock_guard lock(mutex_);
-    node.has_failed = planner_.failed(node.fit.id, error.what());
+    node.has_failed = planner_.failed(node.fit.id, error);
     return node.has_failed;
   };
   try {

@@ -25,6 +25,9 @@ class RunSession {
   RunOutcome run();
   /// Whether any step was made.
   bool has_trained() const { return run_.has_trained; }
+  /// Whether run() has failed with the last training of a search, and a session that resumes the
+  /// run trains the next best trial.
+  bool has_next_best() const { return study_ && study_->has_next_best(); }
 
   /// The stages of a workflow. With a session they do its work; without one they only have names,
   /// for pictures.

@@ -306,9 +306,9 @@ void StudyEnsemble::completed(const FitId& fit, FitResult result) {
     study_.completed(fit, std::move(result));
 }
 
-bool StudyEnsemble::failed(const FitId& fit, const std::string& why) {
+bool StudyEnsemble::failed(const FitId& fit, const Error& error) {
   if (!is_member(fit))
-    return study_.failed(fit, why);
+    return study_.failed(fit, error);
   for (Member& member : members_)
     member.has_failed =
         member.has_failed || fit.path().ends_with("/" + std::to_string(member.trial));

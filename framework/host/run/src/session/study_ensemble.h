@@ -51,7 +51,7 @@ class StudyEnsemble final : public FitPlanner {
   void paused(const FitId& fit) override;
   void stopped(const FitId& fit) override;
   void completed(const FitId& fit, FitResult result) override;
-  bool failed(const FitId& fit, const std::string& why) override;
+  bool failed(const FitId& fit, const Error& error) override;
 
   // Once the plan has ended.
   /// Paths of the members' fits, in order.

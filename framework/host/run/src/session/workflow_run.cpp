@@ -18,6 +18,18 @@ namespace treadle {
 
 namespace {
 
+/// Nothing: the last training of a search failed, and the run is to be resumed, which trains the
+/// next best trial.
+std::optional<RunOutcome> outcome_of(internal::RunSession& session) {
+  try {
+    return session.run();
+  } catch (const TrainingError&) {
+    if (!session.has_next_best())
+      throw;
+  }
+  return std::nullopt;
+}
+
 /// Runs in a new folder, which goes away again where the run fails before its first step: it would
 /// fail again, and there is nothing to keep. `begin` writes what the run begins with.
 template <typename Begin>
@@ -29,7 +41,8 @@ RunOutcome run_in_new_folder(const Runtime& runtime, const ResolvedWorkflow& wor
   try {
     begin(folder);
     session.emplace(runtime, workflow, options, std::move(folder), resumes);
-    return session->run();
+    if (std::optional<RunOutcome> outcome = outcome_of(*session))
+      return *std::move(outcome);
   } catch (const Interrupted&) {
     throw;
   } catch (...) {
@@ -38,6 +51,8 @@ RunOutcome run_in_new_folder(const Runtime& runtime, const ResolvedWorkflow& wor
       std::filesystem::remove_all(path, ignored);
     throw;
   }
+  session.reset();  // which has the folder
+  return resume_run(runtime, path, options);
 }
 
 void write_document(const RunFolder& folder, const ResolvedWorkflow& workflow) {
@@ -85,9 +100,13 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
   if (!options.device.empty())
     overrides.push_back(internal::device_override(options.device));
   ResolvedWorkflow workflow = internal::read_run_document(runtime, folder.path(), overrides);
-  internal::RunSession session(runtime, std::move(workflow), options, std::move(folder),
-                               /*resumed=*/true);
-  return session.run();
+  {
+    internal::RunSession session(runtime, std::move(workflow), options, std::move(folder),
+                                 /*resumed=*/true);
+    if (std::optional<RunOutcome> outcome = outcome_of(session))
+      return *std::move(outcome);
+  }
+  return resume_run(runtime, path, options);
 }
 
 std::vector<ReportInput::Curve> read_history(const std::filesystem::path& folder) {
