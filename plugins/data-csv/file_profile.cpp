@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
 #include <set>
 #include <string>
@@ -39,14 +40,18 @@ class TextCounts {
   bool is_complete() const { return is_complete_; }
   std::int64_t size() const { return texts_.size(); }
 
+  /// What it has counted by now is kept as an example.
   void give_up() {
     is_complete_ = false;
+    examples_ = frequent();
     texts_ = LabelDictionary();
     counts_ = {};
   }
 
   /// The most frequent ones; of equally frequent ones the first.
   std::vector<CountedValue> frequent() const {
+    if (!is_complete_ && counts_.empty())
+      return examples_;
     std::vector<std::size_t> order(counts_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto most = std::min(order.size(), ColumnProfile::kMostListed);
@@ -67,8 +72,16 @@ class TextCounts {
  private:
   LabelDictionary texts_;
   std::vector<std::int64_t> counts_;
+  std::vector<CountedValue> examples_;
   bool is_complete_ = true;
 };
+
+/// "01234": as postal codes are written, and quantities are not.
+bool is_padded(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  return text.size() > 1 && text.front() == '0' &&
+         text.find_first_not_of(kDigits) == std::string_view::npos;
+}
 
 class ColumnCounter {
  public:
@@ -77,6 +90,7 @@ class ColumnCounter {
     double time = 0;
     if (read_whole_number(text, number) && std::isfinite(number)) {
       add_number(number);
+      profile_.padded += is_padded(text) ? 1 : 0;
     } else if (read_time(text, time)) {
       ++profile_.dates;
       profile_.times += std::fmod(time, kSecondsOfDay) != 0 ? 1 : 0;
@@ -87,8 +101,9 @@ class ColumnCounter {
         count(odd_texts_, text, LabelDictionary::kMostLabels);
     }
     if (all_.is_complete()) {
-      const bool is_numbers = odd_texts_.is_complete() && odd_texts_.size() == 0;
-      count(all_, text, is_numbers ? kMostNumbers : LabelDictionary::kMostLabels);
+      const bool is_quantities =
+          odd_texts_.is_complete() && odd_texts_.size() == 0 && profile_.padded == 0;
+      count(all_, text, is_quantities ? kMostNumbers : LabelDictionary::kMostLabels);
     }
   }
   void add_missing() {
@@ -152,22 +167,6 @@ std::vector<std::string> first_row(const CsvOptions& options, const std::string&
   return scanner.read_row();
 }
 
-/// With the separator and header that its first rows show, and says so in `parameters`.
-CsvOptions as_written(CsvOptions options, const std::string& shown, nlohmann::json& parameters) {
-  // A file of one column, or one whose rows have as many fields as the first one, is what it seems.
-  if (first_row(options, shown).size() == 1) {
-    if (const std::optional<char> other = other_separator(options)) {
-      options.separator = *other;
-      parameters["separator"] = std::string(1, *other);
-    }
-  }
-  if (options.header && is_row_of_data(first_row(options, shown))) {
-    options.header = false;
-    parameters["header"] = false;
-  }
-  return options;
-}
-
 struct Row {
   std::vector<std::string> fields;  // as many as there are columns
   std::size_t count = 0;            // of fields in the file
@@ -196,6 +195,66 @@ bool read_row(CsvScanner& scanner, Row& row) {
   return false;
 }
 
+bool is_missing(const CsvOptions& options, std::string_view text) {
+  return std::find(options.missing_values.begin(), options.missing_values.end(), text) !=
+         options.missing_values.end();
+}
+
+/// Whether a header line can be none for what follows: "5.1,3.5,setosa" above rows of two numbers
+/// and a species. Its texts are values of their columns, its numbers are above numbers only, and
+/// number nothing.
+bool is_like_its_rows(const CsvOptions& options, const std::string& shown) {
+  constexpr int kMostRows = 1000;
+  CsvScanner scanner(options.path, shown, options.separator, options.quote);
+  scanner.skip_lines(options.skip_rows);
+  scanner.begin_row();
+  const std::vector<std::string> names = scanner.read_row();
+  enum class Name : std::uint8_t { kNumber, kText, kAbsent, kValue };
+  std::vector<Name> kinds;
+  double number = 0;
+  bool counts = true;  // 0, 1, 2: what programs name columns that have no name
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_number = read_whole_number(names[i], number);
+    kinds.push_back(is_number ? Name::kNumber : names[i].empty() ? Name::kAbsent : Name::kText);
+    counts = counts && (!is_number || number == static_cast<double>(i));
+  }
+  const auto has = [&](Name kind) {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  };
+  if (counts || !has(Name::kNumber) || !has(Name::kText))
+    return false;
+  Row row{std::vector<std::string>(names.size())};
+  for (int rows = 0; rows < kMostRows && read_row(scanner, row); ++rows) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string& field = row.fields[i];
+      if (kinds[i] == Name::kNumber && !is_missing(options, field) &&
+          !read_whole_number(field, number)) {
+        return false;
+      }
+      if (kinds[i] == Name::kText && field == names[i])
+        kinds[i] = Name::kValue;
+    }
+  }
+  return !has(Name::kText);
+}
+
+/// With the separator and header that its first rows show, and says so in `parameters`.
+CsvOptions as_written(CsvOptions options, const std::string& shown, nlohmann::json& parameters) {
+  // A file of one column, or one whose rows have as many fields as the first one, is what it seems.
+  if (first_row(options, shown).size() == 1) {
+    if (const std::optional<char> other = other_separator(options)) {
+      options.separator = *other;
+      parameters["separator"] = std::string(1, *other);
+    }
+  }
+  if (options.header &&
+      (is_row_of_data(first_row(options, shown)) || is_like_its_rows(options, shown))) {
+    options.header = false;
+    parameters["header"] = false;
+  }
+  return options;
+}
+
 }  // namespace
 
 TableProfile profile_file(const CsvOptions& given) {
@@ -212,18 +271,18 @@ TableProfile profile_file(const CsvOptions& given) {
                  std::to_string(kMostColumns) + " can be read");
   }
   std::vector<ColumnCounter> counters(names.size());
-  const auto is_missing = [&](std::string_view text) {
-    return std::find(options.missing_values.begin(), options.missing_values.end(), text) !=
-           options.missing_values.end();
-  };
   Row row{std::vector<std::string>(names.size())};
   while (read_row(scanner, row)) {
     if (row.count != names.size()) {
       throw DataError(shown + ":" + std::to_string(row.line) + ": expected " +
-                      std::to_string(names.size()) + " fields, got " + std::to_string(row.count));
+                      std::to_string(names.size()) + (names.size() == 1 ? " field" : " fields") +
+                      ", got " + std::to_string(row.count) +
+                      (names.size() == 1 ? "; if the table begins below other lines, set "
+                                           "\"skip_rows\" to how many these are"
+                                         : ""));
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
-      if (is_missing(row.fields[i])) {
+      if (is_missing(options, row.fields[i])) {
         counters[i].add_missing();
       } else {
         counters[i].add(row.fields[i]);

@@ -68,6 +68,29 @@ TEST_F(FileProfileTest, FindsAnotherSeparatorAndAFileWithoutHeader) {
   EXPECT_EQ(profile("a\n1\n2\n").rows, 2) << "one column";
 }
 
+TEST_F(FileProfileTest, AFirstRowOfNumbersAndTextsIsDataWhereItsTextsAreValues) {
+  const auto has_header = [&](std::string_view text) { return profile(text).parameters.empty(); };
+
+  EXPECT_FALSE(has_header("5.1,3,setosa\n4.9,3,setosa\n4.7,2,virginica\n"));
+  EXPECT_FALSE(has_header("39,gov,0\n40,gov,\n"));
+  EXPECT_TRUE(has_header("0.25,0.5,label\n4.9,3,setosa\n4.7,2,virginica\n")) << "quantiles";
+  EXPECT_TRUE(has_header("0,1,y\n4.9,3,y\n4.7,2,n\n")) << "numbered columns";
+  EXPECT_TRUE(has_header("2019,y\nlow,y\nhigh,n\n")) << "a year above texts";
+  EXPECT_TRUE(has_header("a,b\na,b\nb,a\n")) << "letters";
+}
+
+TEST_F(FileProfileTest, CountsNumbersWithLeadingZeros) {
+  const TableProfile table = profile("zip,size\n01067,0\n10115,0.5\n00012,-01\n");
+
+  EXPECT_EQ(table.columns[0].padded, 2);
+  EXPECT_EQ(table.columns[0].integers, 3);
+  EXPECT_EQ(table.columns[1].padded, 0);
+  std::string many = "zip\n";
+  for (int i = 0; i < 2000; ++i)
+    many += "0" + std::to_string(i) + "\n";
+  EXPECT_EQ(profile(many).columns[0].distinct, 2000);
+}
+
 TEST_F(FileProfileTest, ManyNumbersAndTextsAreNoLongerCounted) {
   std::string text = "number,text\n";
   for (int i = 0; i < 1025; ++i)
@@ -81,6 +104,18 @@ TEST_F(FileProfileTest, ManyNumbersAndTextsAreNoLongerCounted) {
   EXPECT_EQ(table.columns[1].frequent.size(), ColumnProfile::kMostListed);
 }
 
+TEST_F(FileProfileTest, OfTooManyTextsSomeAreExamples) {
+  std::string text = "text\n";
+  for (int i = 0; i < 70'000; ++i)
+    text += std::to_string(i) + ",5\n";
+
+  const TableProfile table = profile(text, {{"separator", ";"}});
+
+  EXPECT_EQ(table.columns[0].distinct, std::nullopt);
+  EXPECT_EQ(table.columns[0].odd_texts.size(), ColumnProfile::kMostListed);
+  EXPECT_EQ(table.columns[0].odd_texts[1].text, "1,5");
+}
+
 TEST_F(FileProfileTest, AColumnWithoutNameIsOne) {
   const TableProfile table = profile(",a\n0,5\n1,6\n");
 
@@ -92,6 +127,9 @@ TEST_F(FileProfileTest, AColumnWithoutNameIsOne) {
 TEST_F(FileProfileTest, WhatIsNoTableIsAnErrorWithItsLine) {
   EXPECT_EQ(complaint(""), "x.csv:1: the file is empty");
   EXPECT_EQ(complaint("a,b\n1,2\n3\n"), "x.csv:3: expected 2 fields, got 1");
+  EXPECT_EQ(complaint("made in May\na,b\n1,2\n"),
+            "x.csv:2: expected 1 field, got 2; if the table begins below other lines, set "
+            "\"skip_rows\" to how many these are");
   EXPECT_EQ(profile("a,b\n").rows, 0);
 }
 

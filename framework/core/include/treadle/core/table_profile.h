@@ -25,6 +25,7 @@ struct ColumnProfile {
   std::int64_t missing = 0;   ///< rows without a value
   std::int64_t numbers = 0;   ///< rows with a finite number
   std::int64_t integers = 0;  ///< of these: with a whole one
+  std::int64_t padded = 0;    ///< of the integers: digits behind a leading zero, "01234"
   std::int64_t dates = 0;     ///< rows with an ISO 8601 date
   std::int64_t times = 0;     ///< of these: with a time of day other than midnight
   double least = 0;           ///< of the numbers
@@ -33,9 +34,10 @@ struct ColumnProfile {
 
   /// How many different values there are; nothing where that are more than were counted.
   std::optional<std::int64_t> distinct;
-  std::int64_t rarest = 0;              ///< rows of the rarest value, where `distinct` is known
-  std::vector<CountedValue> frequent;   ///< at most kMostListed, the most frequent first
-  std::vector<CountedValue> odd_texts;  ///< the same of those that are neither number nor date
+  std::int64_t rarest = 0;             ///< rows of the rarest value, where `distinct` is known
+  std::vector<CountedValue> frequent;  ///< at most kMostListed, the most frequent first
+  /// The same of those that are neither number nor date; of too many, of the first of them.
+  std::vector<CountedValue> odd_texts;
 };
 
 /// The columns of a table, and how its text is to be read.
