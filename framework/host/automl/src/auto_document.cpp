@@ -7,6 +7,7 @@
 #include <treadle/base/calendar.h>
 #include <treadle/base/duration.h>
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
 namespace treadle::automl {
 namespace {
@@ -71,7 +72,11 @@ Json data_of(const TableReading& table, Json data) {
     if (column.use != ColumnUse::kLeftOut && column.use != ColumnUse::kTarget)
       inputs.push_back(&column);
   }
-  if (inputs.size() + 1 < table.columns.size())
+  // A column without a name, beside others that have one, is read where it is asked for.
+  const bool has_nameless = std::any_of(inputs.begin(), inputs.end(), [](const ColumnReading* one) {
+    return !one->profile.has_name;
+  });
+  if (inputs.size() + 1 < table.columns.size() || (data.value("header", true) && has_nameless))
     data["columns"] = columns_in(inputs);
   if (const auto categories = table.columns_of(ColumnUse::kCategory); !categories.empty())
     data["categorical"] = columns_in(categories);
@@ -100,6 +105,22 @@ std::vector<std::string> numbers_of(const ColumnReading& column, const TableRead
       names.push_back(column.profile.name + "." + part);
   }
   return names;
+}
+
+/// A column may have the name of what a date becomes.
+void expect_different_names(const TableReading& table) {
+  for (const ColumnReading* date : table.columns_of(ColumnUse::kDate)) {
+    for (const std::string& name : numbers_of(*date, table)) {
+      for (const ColumnReading* other : table.columns_of(ColumnUse::kNumber)) {
+        if (other->profile.name != name)
+          continue;
+        throw DataError(table.place + ": column " + quote_text(name) +
+                        " has the name of what the date " + quote_text(date->profile.name) +
+                        " becomes; give one of them another name, or leave one out: --drop " +
+                        plain_text(name));
+      }
+    }
+  }
 }
 
 Json transforms_of(const TableReading& table) {
@@ -238,7 +259,10 @@ Json auto_document(const TableReading& table, Json data, const Portfolio& portfo
     families.erase(std::max(slow, families.begin() + 1), families.end());
   }
   const Json& task = portfolio.task(name_of(table.task));
+  expect_different_names(table);
   Json document{{"treadle", 1}, {"name", options.name}, {"seed", options.seed}};
+  if (table.needs_float64)
+    document["precision"] = "float64";
   document["data"] = data_of(table, std::move(data));
   document["transforms"] = transforms_of(table);
   document["model"] = families.front().model;

@@ -4,14 +4,18 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+
+#include "text_forms.h"
 
 namespace treadle::automl {
 namespace {
@@ -30,6 +34,13 @@ constexpr std::int64_t kFewestValues = 10;
 
 std::string counted(std::int64_t count, const std::string& one, const std::string& many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+/// "3 different texts", "very many different texts".
+std::string counted_different(const std::optional<std::int64_t>& count, const std::string& what) {
+  if (!count)
+    return "very many different " + what + "s";
+  return counted(*count, what, "different " + what + "s");
 }
 
 std::vector<std::string> names_of(const TableProfile& profile) {
@@ -65,12 +76,92 @@ std::int64_t values_of(const ColumnProfile& column, std::int64_t rows) {
   return rows - column.missing;
 }
 
+bool is_mark(const std::string& text) {
+  return std::find(kMissingMarks.begin(), kMissingMarks.end(), text) != kMissingMarks.end();
+}
+
+/// The texts that are neither numbers, nor dates, nor marks of missing values: of many, the most
+/// frequent.
+std::vector<std::string> plain_texts_of(const ColumnProfile& column) {
+  std::vector<std::string> texts;
+  for (const CountedValue& text : column.odd_texts) {
+    if (!is_mark(text.text))
+      texts.push_back(text.text);
+  }
+  return texts;
+}
+
+/// Of a column of numbers or dates but for a few texts, which are not known to mark missing values:
+/// "numbers but for 1 row, which has "Total"; …", with what to do. Empty for other columns.
+std::string stray_hint(const ColumnProfile& column, std::int64_t values) {
+  constexpr double kMostStray = 0.1;
+  constexpr std::size_t kMostTexts = 5;
+  const std::vector<std::string> texts = plain_texts_of(column);
+  const std::int64_t stray = values - std::max(column.numbers, column.dates);
+  if (texts.empty() || texts.size() > kMostTexts ||
+      static_cast<double>(stray) > kMostStray * static_cast<double>(values)) {
+    return {};
+  }
+  nlohmann::json missing = nlohmann::json::array({""});
+  for (const std::string& text : texts)
+    missing.push_back(text);
+  return std::string(column.numbers >= column.dates ? "numbers" : "dates") + " but for " +
+         counted(stray, "row, which has ", "rows, which have ") + quoted_list(texts) +
+         "; remove such rows, or take the text for missing with --set data.missing_values='" +
+         missing.dump() + "'";
+}
+
+/// What the texts of a column are for people, and what to do about it; empty for mere texts.
+std::string hint_about(const ColumnProfile& column, std::int64_t values) {
+  const std::string form = form_hint(plain_texts_of(column));
+  return form.empty() ? stray_hint(column, values) : form;
+}
+
+/// What is in a column that is not of numbers or dates, as it should be.
+std::string described_texts(const ColumnProfile& column) {
+  const std::vector<std::string> texts = plain_texts_of(column);
+  if (const std::string hint = form_hint(texts); !hint.empty())
+    return hint;
+  if (!texts.empty())
+    return "texts such as " + quote_text(texts.front());
+  return column.dates > 0 ? "dates" : "numbers";
+}
+
+/// Whether a model that computes in T can tell a column's numbers apart: they and their distances
+/// from the mean are finite, so is one over their deviation, and their range has enough of T's
+/// numbers. Of nanoseconds since 1970, float32 has one in two minutes.
+template <typename T>
+bool can_compute_with(const ColumnProfile& column) {
+  using Limits = std::numeric_limits<T>;
+  constexpr double kFewestSteps = 1024;
+  // Variances are float64 in any case.
+  constexpr double kLargest = std::min<double>(Limits::max() / 4, 1e150);
+  constexpr double kSmallestRange = std::max<double>(Limits::min() * kFewestSteps, 1e-150);
+  const double largest = std::max(std::abs(column.least), std::abs(column.greatest));
+  if (largest > kLargest)
+    return false;
+  const double range = column.greatest - column.least;
+  const auto nearest = static_cast<T>(largest);
+  const double step = static_cast<double>(std::nextafter(nearest, Limits::infinity()) - nearest);
+  const bool are_exact = column.integers == column.numbers && step <= 1;
+  return range == 0 || are_exact || (range >= kSmallestRange && range >= kFewestSteps * step);
+}
+
+/// Why float64 cannot, and what to do.
+std::string beyond_float64(const ColumnProfile& column) {
+  const double largest = std::max(std::abs(column.least), std::abs(column.greatest));
+  if (largest > 1)
+    return largest > 1e100 ? "too large to compute with; divide them"
+                           : "too close together for float64; subtract what they have in common";
+  return "too small to compute with; multiply them";
+}
+
 /// The marks in a column that is `kind` otherwise; nothing where other texts are in it, too.
 std::optional<std::vector<std::string>> marks_in(const ColumnProfile& column, std::int64_t others) {
   std::vector<std::string> marks;
   std::int64_t rows = 0;
   for (const CountedValue& text : column.odd_texts) {
-    if (std::find(kMissingMarks.begin(), kMissingMarks.end(), text.text) == kMissingMarks.end())
+    if (!is_mark(text.text))
       return std::nullopt;
     marks.push_back(text.text);
     rows += text.rows;
@@ -80,14 +171,26 @@ std::optional<std::vector<std::string>> marks_in(const ColumnProfile& column, st
   return marks;
 }
 
+/// "1 to 5"; of numbers that differ in their last digits only, all digits.
 std::string range_of(const ColumnProfile& column) {
-  const auto text = [](double number) {
-    char digits[32];
-    const auto written =
-        std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 6);
-    return std::string(digits, written.ptr);
+  const auto text = [](double number, int digits) {
+    char written[32];
+    const auto end = std::to_chars(written, written + sizeof written, number,
+                                   std::chars_format::general, digits);
+    return std::string(written, end.ptr);
   };
-  return text(column.least) + " to " + text(column.greatest);
+  const auto range = [&](int digits) {
+    return std::pair(text(column.least, digits), text(column.greatest, digits));
+  };
+  auto [least, greatest] = range(6);
+  if (least == greatest)
+    std::tie(least, greatest) = range(std::numeric_limits<double>::max_digits10);
+  return least + " to " + greatest;
+}
+
+/// "whole numbers, 1 to 5".
+std::string described_numbers(const ColumnProfile& column) {
+  return (column.integers == column.numbers ? "whole numbers, " : "numbers, ") + range_of(column);
 }
 
 class Reader {
@@ -109,6 +212,10 @@ class Reader {
   void read_feature(ColumnReading& column);
   void read_as(ColumnReading& column, const std::string& type);
   void guess(ColumnReading& column);
+  void guess_numbers(ColumnReading& column);
+  void guess_category(ColumnReading& column, const std::string& what, const std::string& about);
+  bool numbers_rows(const ColumnProfile& profile) const;
+  std::string expect_precision(const ColumnProfile& profile, const std::string& what);
   bool take_for(ColumnReading& column, ColumnUse use);
   void add_marks(const std::vector<std::string>& marks);
   [[noreturn]] void fail(const std::string& message) const {
@@ -152,6 +259,11 @@ void Reader::read_options() {
 }
 
 TableReading Reader::read() {
+  if (profile_.columns.size() == 1) {
+    fail("there is one column only, " + quote_text(profile_.columns.front().name) +
+         ", and nothing to predict it from; if the columns are separated by something else than a "
+         "comma, a semicolon, a tab or \"|\", add --set data.separator=CHARACTER");
+  }
   expect_names();
   read_options();
   for (std::size_t i = 0; i < profile_.columns.size(); ++i)
@@ -173,7 +285,7 @@ TableReading Reader::read() {
     }
     fail("no column is left to predict " + quote_text(reading_.target_column().profile.name) +
          " from" + reasons +
-         (reasons.empty() ? "" : ". To use one, say what it is: --types COLUMN=category"));
+         (reasons.empty() ? "" : ". To use one as it is, say what it is: --types COLUMN=category"));
   }
   return std::move(reading_);
 }
@@ -202,9 +314,13 @@ void Reader::read_target() {
          " in every row; there is nothing to learn from one value");
   }
   guess_task(profile);
+  target.reason.clear();
+  if (reading_.task == TableTask::kRegression)
+    target.reason = expect_precision(profile, "the target " + quote_text(profile.name));
   if (profile.missing > 0) {
-    target.reason = counted(profile.missing, "row", "rows") + " without it " +
-                    (profile.missing == 1 ? "is" : "are") + " left out" + marks;
+    target.reason += std::string(target.reason.empty() ? "" : "; ") +
+                     counted(profile.missing, "row", "rows") + " without it " +
+                     (profile.missing == 1 ? "is" : "are") + " left out" + marks;
   }
 }
 
@@ -217,8 +333,7 @@ void Reader::guess_task(const ColumnProfile& target) {
   };
   if (options_.task == "regression") {
     if (!is_numbers) {
-      fail("the target " + quote_text(target.name) + " has texts such as " +
-           quote_text(target.odd_texts.empty() ? "a date" : target.odd_texts.front().text) +
+      fail("the target " + quote_text(target.name) + " has " + described_texts(target) +
            "; --task regression needs numbers");
     }
     return decide(TableTask::kRegression, "as --task says");
@@ -229,22 +344,27 @@ void Reader::guess_task(const ColumnProfile& target) {
     return decide(TableTask::kRegression,
                   is_whole ? "whole numbers, many of them different" : "numbers with fractions");
   }
-  const std::string classes = target.distinct ? std::to_string(*target.distinct) : "very many";
+  const std::string hint = hint_about(target, reading_.rows);
   if (is_numbers && !is_whole) {
     fail("the target " + quote_text(target.name) +
          " has numbers with fractions, and classes are texts or whole numbers; use --task "
          "regression");
   }
   if (!target.distinct || 2 * *target.distinct > reading_.rows) {
-    fail("the target " + quote_text(target.name) + " has " + classes + " different values in " +
-         counted(reading_.rows, "row", "rows") +
-         "; a class needs several rows to learn from. Is it the right column? For numbers, use "
-         "--task regression");
+    fail("the target " + quote_text(target.name) + " has " +
+         counted_different(target.distinct, "value") + " in " +
+         counted(reading_.rows, "row", "rows") + "; a class needs several rows to learn from. " +
+         (!hint.empty() ? "They are " + hint
+          : target.dates > 0
+              ? "Dates cannot be predicted; numbers can, such as days from another date"
+              : "Is it the right column? For numbers, use --task regression"));
   }
   decide(TableTask::kClassification,
          options_.task == "classification" ? "as --task says"
-         : is_numbers ? classes + " different whole numbers; for numbers, use --task regression"
-                      : classes + " different texts");
+         : is_numbers
+             ? counted_different(target.distinct, "whole number") +
+                   "; for numbers, use --task regression"
+             : counted_different(target.distinct, "text") + (hint.empty() ? "" : ": " + hint));
 }
 
 void Reader::add_marks(const std::vector<std::string>& marks) {
@@ -297,7 +417,7 @@ bool Reader::take_for(ColumnReading& column, ColumnUse use) {
 void Reader::read_as(ColumnReading& column, const std::string& type) {
   const ColumnProfile& profile = column.profile;
   if (type == "category") {
-    if (!profile.distinct && profile.odd_texts.empty() && profile.numbers == 0)
+    if (!profile.distinct && profile.numbers == 0)
       fail("column " + quote_text(profile.name) + " has too many different texts for a category");
     column.use = ColumnUse::kCategory;
     column.reason = "as --types says";
@@ -305,49 +425,101 @@ void Reader::read_as(ColumnReading& column, const std::string& type) {
   }
   const ColumnUse use = type == "date" ? ColumnUse::kDate : ColumnUse::kNumber;
   if (!take_for(column, use)) {
-    const bool has_text = !profile.odd_texts.empty();
     fail("column " + quote_text(profile.name) + " is to be a " + type + ", but has " +
-         (has_text            ? "texts such as " + quote_text(profile.odd_texts.front().text)
-          : profile.dates > 0 ? std::string("dates")
-                              : std::string("numbers")) +
+         described_texts(profile) +
          (type == "date" ? "; dates are written as 2024-02-29 or 2024-02-29T12:00" : ""));
   }
-  column.reason = "as --types says" + column.reason;
+  column.reason.insert(0, "as --types says");
+  if (use == ColumnUse::kNumber) {
+    const std::string precision = expect_precision(profile, "column " + quote_text(profile.name));
+    column.reason += precision.empty() ? "" : "; " + precision;
+  }
 }
 
 void Reader::guess(ColumnReading& column) {
   const ColumnProfile& profile = column.profile;
   const std::int64_t values = values_of(profile, profile_.rows);
-  // Beside others that have one, which is how some programs write the row's number.
-  const bool has_header = std::any_of(profile_.columns.begin(), profile_.columns.end(),
-                                      [](const ColumnProfile& one) { return one.has_name; });
-  if (has_header && !profile.has_name && profile.is_rising && profile.integers == values) {
-    return leave_out(column, "it has no name and counts the rows");
-  }
+  if (numbers_rows(profile))
+    return leave_out(column, "it has no name and numbers the rows");
   const bool counts_rows =
       profile.is_rising && profile.missing == 0 && profile.integers == values &&
       profile.greatest - profile.least == static_cast<double>(profile_.rows - 1);
   if (counts_rows)
     return leave_out(column, "it counts the rows");
-  if (take_for(column, ColumnUse::kNumber)) {
-    column.reason = (profile.integers == profile.numbers ? "whole numbers, " : "numbers, ") +
-                    range_of(profile) + column.reason;
-    return;
-  }
+  if (take_for(column, ColumnUse::kNumber))
+    return guess_numbers(column);
   if (take_for(column, ColumnUse::kDate)) {
     column.reason = (profile.times > 0 ? "dates with a time of day" : "dates") + column.reason;
     return;
   }
+  const std::string hint = hint_about(profile, values);
+  guess_category(column, "text",
+                 !hint.empty()                         ? hint
+                 : profile.numbers + profile.dates > 0 ? "some of them are numbers or dates"
+                                                       : "");
+}
+
+/// A column without a name beside others that have one: how some programs write the row's number,
+/// and others shuffle the rows afterwards.
+bool Reader::numbers_rows(const ColumnProfile& profile) const {
+  const bool has_header = std::any_of(profile_.columns.begin(), profile_.columns.end(),
+                                      [](const ColumnProfile& one) { return one.has_name; });
+  if (!has_header || profile.has_name || profile.integers < profile_.rows)
+    return false;
+  const auto rows = static_cast<double>(profile_.rows);
+  const bool are_different = profile.distinct ? *profile.distinct == profile_.rows
+                                              : profile.greatest - profile.least >= rows - 1;
+  return profile.is_rising || (profile.least >= 0 && are_different);
+}
+
+/// Of a column of numbers, but for the marks that its reason names.
+void Reader::guess_numbers(ColumnReading& column) {
+  const ColumnProfile& profile = column.profile;
+  const std::string marks = std::exchange(column.reason, "");
+  const std::string numbers = described_numbers(profile);
+  const std::string as_numbers = "--types " + plain_text(profile.name) + "=number";
+  const bool are_whole = profile.integers == profile.numbers;
+  if (are_whole && profile.padded > 0) {
+    guess_category(column, "code",
+                   "they have leading zeros; for numbers, use " + as_numbers + marks);
+  } else if (can_compute_with<float>(profile)) {
+    column.reason = numbers + marks;
+  } else if (!can_compute_with<double>(profile)) {
+    leave_out(column, numbers + ", " + beyond_float64(profile));
+  } else if (are_whole && profile.distinct.value_or(profile.numbers) >= profile.numbers) {
+    leave_out(column, numbers +
+                          ", for which float32 is not enough: identifiers? To use them, in "
+                          "float64: " +
+                          as_numbers);
+  } else {
+    column.reason = numbers + marks + "; " + expect_precision(profile, "");
+  }
+}
+
+/// `about` is what there is to say beside their number.
+void Reader::guess_category(ColumnReading& column, const std::string& what,
+                            const std::string& about) {
+  const ColumnProfile& profile = column.profile;
+  const std::int64_t values = values_of(profile, profile_.rows);
+  const std::string count = counted_different(profile.distinct, what);
   if (!profile.distinct ||
       static_cast<double>(*profile.distinct) > kMostTextsPerRow * static_cast<double>(values)) {
-    return leave_out(
-        column, (profile.distinct ? std::to_string(*profile.distinct) : std::string("very many")) +
-                    " different texts in " + counted(values, "row", "rows") +
-                    ": names or free text");
+    return leave_out(column, count + " in " + counted(values, "row", "rows") + ": " +
+                                 (about.empty() ? "names or free text" : about));
   }
   column.use = ColumnUse::kCategory;
-  column.reason = counted(*profile.distinct, "text", "different texts") +
-                  (profile.numbers + profile.dates > 0 ? ", some of them numbers or dates" : "");
+  column.reason = count + (about.empty() ? "" : ": " + about);
+}
+
+/// Sees that the training computes in numbers that can tell the column's apart. Returns what there
+/// is to say about it: nothing for float32. `what` names the column in the error.
+std::string Reader::expect_precision(const ColumnProfile& profile, const std::string& what) {
+  if (can_compute_with<float>(profile))
+    return {};
+  if (!can_compute_with<double>(profile))
+    fail(what + " has numbers " + beyond_float64(profile));
+  reading_.needs_float64 = true;
+  return "float32 is not enough for them, so all is computed in float64";
 }
 
 }  // namespace

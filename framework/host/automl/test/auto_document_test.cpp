@@ -91,6 +91,41 @@ TEST(AutoDocument, ColumnsWithoutNamesAreIndices) {
   EXPECT_EQ(document.at("data").at("separator"), ";");
 }
 
+TEST(AutoDocument, AColumnWithoutANameBesideOthersIsAskedFor) {
+  ColumnProfile nameless = number_column("column_0");
+  nameless.has_name = false;
+
+  const Json document = document_of(table_of({nameless, number_column("a"), classes(2)}));
+
+  EXPECT_EQ(document.at("data").at("columns"), Json({0, "a"}));
+  EXPECT_EQ(document.at("transforms").at(0).at("columns"), Json({"column_0", "a"}));
+}
+
+TEST(AutoDocument, ComputesInFloat64WhereAColumnNeedsIt) {
+  ColumnProfile fine = number_column("a");
+  fine.least = 1000;
+  fine.greatest = 1000.01;
+
+  EXPECT_EQ(document_of(table_of({fine, classes(2)})).at("precision"), "float64");
+  EXPECT_FALSE(document_of(table_of({number_column("a"), classes(2)})).contains("precision"));
+}
+
+TEST(AutoDocument, AColumnCannotHaveTheNameOfWhatADateBecomes) {
+  const auto complaint = [](std::vector<ColumnProfile> columns) {
+    try {
+      document_of(table_of(std::move(columns)));
+    } catch (const DataError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+
+  EXPECT_EQ(complaint({date_column("day", 0), number_column("day.days"), classes(2)}),
+            "x.csv: column \"day.days\" has the name of what the date \"day\" becomes; give one of "
+            "them another name, or leave one out: --drop day.days");
+  EXPECT_EQ(complaint({date_column("day", 0), text_column("day.days", 3), classes(2)}), "");
+}
+
 TEST(AutoDocument, ManyRowsAreHeldOutAndRareClassesAreNotStratified) {
   TableProfile many = table_of({number_column("a"), number_column("y")});
   many.rows = kManyRows;

@@ -49,6 +49,8 @@ struct TableReading {
   /// in columns of numbers and dates.
   std::vector<std::string> missing_values;
   bool has_other_marks = false;
+  /// A column has numbers that float32 is not enough for.
+  bool needs_float64 = false;
   /// Parameters that the data needs because of the file's form: {"separator": ";"}.
   nlohmann::json parameters = nlohmann::json::object();
 
