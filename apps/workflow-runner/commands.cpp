@@ -127,9 +127,8 @@ constexpr Option kTask{"task", 0,      "TASK",
 constexpr Option kDrop{
     "drop", 0,  "COLUMN[,COLUMN]",
     true,   "", "leaves out these columns, such as identifiers; may be repeated"};
-constexpr Option kTypes{
-    "types", 0,  "COLUMN=TYPE",
-    true,    "", "takes a column for number, category or date; may be repeated"};
+constexpr Option kTypes{"types", 0,  "COLUMN=TYPE",
+                        true,    "", "takes columns for number, category or date: a=date,b=number"};
 constexpr Option kSearchTime{"time", 0,  "DURATION",
                              false,  "", "ends the search after so long, such as 20m"};
 constexpr Option kAutoTrials{

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include <treadle/base/json_words.h>
@@ -23,6 +25,61 @@ std::string levels_of(const ColumnProfile& column) {
   return column.distinct ? std::to_string(*column.distinct) : "many";
 }
 
+std::string counted(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+/// All columns, but of a wide table the first and the target.
+std::vector<const automl::ColumnReading*> shown_columns(const automl::TableReading& table) {
+  constexpr std::size_t kMost = 100;
+  constexpr std::size_t kFirst = 50;
+  std::vector<const automl::ColumnReading*> shown;
+  for (const automl::ColumnReading& column : table.columns) {
+    if (table.columns.size() <= kMost || shown.size() < kFirst ||
+        column.use == automl::ColumnUse::kTarget) {
+      shown.push_back(&column);
+    }
+  }
+  return shown;
+}
+
+/// "… 2950 more columns: 2948 number, 2 left out".
+std::string others_text(const automl::TableReading& table,
+                        const std::vector<const automl::ColumnReading*>& shown) {
+  std::map<automl::ColumnUse, std::size_t> counts;
+  for (const automl::ColumnReading& column : table.columns)
+    ++counts[column.use];
+  for (const automl::ColumnReading* column : shown)
+    --counts[column->use];
+  std::string text;
+  for (const auto& [use, count] : counts) {
+    if (count > 0)
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(name_of(use));
+  }
+  return "  … " + counted(table.columns.size() - shown.size(), "more column") + ": " + text +
+         "; --document-only FILE --json lists all\n";
+}
+
+/// Why a search has left one model.
+std::string why_no_ensemble(const Json& record, const Json& search) {
+  const Json& trials = record.at("trials");
+  const auto complete = static_cast<std::size_t>(std::count_if(
+      trials.begin(), trials.end(), [](const Json& one) { return one.at("state") == "complete"; }));
+  if (!search.contains("ensemble"))
+    return "the document asks for no \"ensemble\"";
+  if (trials.size() == 1)
+    return "there was no other; an ensemble is of several";
+  if (complete < 2) {
+    return "of " + counted(trials.size(), "trial") + ", " +
+           (complete == 0 ? "none" : "only this one") +
+           " was trained to its end, and an ensemble is of several; give more " +
+           (search.contains("budget") ? "--time" : "--trials");
+  }
+  if (search.contains("budget"))
+    return "the time was not enough to train several models; give more --time";
+  return "no other trial makes it better";
+}
+
 Row row_of(const automl::ColumnReading& column) {
   const ColumnProfile& profile = column.profile;
   return {cut_to(plain_text(profile.name), kWidestName), std::string(automl::name_of(column.use)),
@@ -35,8 +92,9 @@ Row row_of(const automl::ColumnReading& column) {
 std::string table_text(const automl::TableReading& table, const Terminal& terminal) {
   const std::vector<Row> head{{"column", "type", "missing", "levels", "why"}};
   std::vector<Row> rows;
-  for (const automl::ColumnReading& column : table.columns)
-    rows.push_back(row_of(column));
+  const std::vector<const automl::ColumnReading*> shown = shown_columns(table);
+  for (const automl::ColumnReading* column : shown)
+    rows.push_back(row_of(*column));
   std::array<std::size_t, 4> widths{};
   for (const std::vector<Row>* some : {&head, static_cast<const std::vector<Row>*>(&rows)}) {
     for (const Row& row : *some) {
@@ -53,24 +111,29 @@ std::string table_text(const automl::TableReading& table, const Terminal& termin
       text.erase(text.size() - 2, 1);
     return text;
   };
-  std::string text = terminal.bold(plain_text(table.place) + ": " + std::to_string(table.rows) +
-                                   " rows, " + std::to_string(table.columns.size()) + " columns") +
+  std::string text = terminal.bold(plain_text(table.place) + ": " +
+                                   counted(static_cast<std::size_t>(table.rows), "row") + ", " +
+                                   counted(table.columns.size(), "column")) +
                      "\n" + line(head.front());
   for (const Row& row : rows)
     text += line(row);
+  if (shown.size() < table.columns.size())
+    text += others_text(table, shown);
   return text + "Task  " + std::string(automl::name_of(table.task)) + " of " +
          plain_text(table.target_column().profile.name) + ": " + plain_text(table.task_reason) +
          "\n";
 }
 
-std::string ensemble_text(const Json& result) {
-  const Json search = result.value("search", Json::object());
-  if (!search.contains("ensemble"))
-    return {};
-  const Json& ensemble = search.at("ensemble");
-  return "Ensemble  " + std::to_string(ensemble.at("members").size()) + " models, " +
-         ensemble.at("objective").get<std::string>() + " " +
-         number_text(ensemble.at("validation")) + " on rows they were not trained on\n";
+std::string model_text(const Json& result, const Json& search) {
+  const Json& record = result.at("search");
+  if (record.contains("ensemble")) {
+    const Json& ensemble = record.at("ensemble");
+    return "Ensemble  " + counted(ensemble.at("members").size(), "model") + ", " +
+           ensemble.at("objective").get<std::string>() + " " +
+           number_text(ensemble.at("validation")) + " on rows they were not trained on\n";
+  }
+  return "Model   trial " + std::to_string(record.at("best_trial").get<std::int64_t>()) +
+         " alone: " + why_no_ensemble(record, search) + "\n";
 }
 
 Json table_json(const automl::TableReading& table) {

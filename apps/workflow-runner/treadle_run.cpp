@@ -435,7 +435,9 @@ void evaluate(const CommandLine& line) {
 }
 
 /// The names in a line of CSV: `id,"size, in m"` are two, the second with a comma in it.
-void add_column_names(std::string_view line, std::vector<std::string>& names) {
+/// `example` is that of an option whose names are quoted.
+void add_column_names(std::string_view line, const std::string& example,
+                      std::vector<std::string>& names) {
   for (std::size_t at = 0; at <= line.size(); ++at) {
     std::string name;
     if (at < line.size() && line[at] == '"') {
@@ -445,9 +447,10 @@ void add_column_names(std::string_view line, std::vector<std::string>& names) {
         at += line[at] == '"' ? 1 : 0;
       }
       if (at == line.size() || (at + 1 < line.size() && line[at + 1] != ',')) {
-        throw UsageError("--keep " + quote_text(line) +
+        throw UsageError(example.substr(0, example.find(' ') + 1) + quote_text(line) +
                          ": expected a closing quote at the end of a name; a name with a comma is "
-                         "quoted as in CSV: --keep 'id,\"size, in m\"'");
+                         "quoted as in CSV: " +
+                         example);
       }
       ++at;
     } else {
@@ -460,27 +463,49 @@ void add_column_names(std::string_view line, std::vector<std::string>& names) {
   }
 }
 
-std::vector<std::string> column_names(const std::vector<std::string>& lists) {
+/// What an option that may be repeated lists.
+std::vector<std::string> column_names(const CommandLine& line, const std::string& option,
+                                      const std::string& example = "id,\"size, in m\"") {
   std::vector<std::string> names;
-  for (const std::string& list : lists)
-    add_column_names(list, names);
+  for (const std::string& list : line.texts(option))
+    add_column_names(list, "--" + option + " '" + example + "'", names);
   return names;
 }
 
-/// --types: "when=date", and "a=b=number" of a column called a=b.
-std::map<std::string, std::string> column_types(const std::vector<std::string>& given) {
+/// --types: "when=date,zip=category", and "a=b=number" of a column called a=b.
+std::map<std::string, std::string> column_types(const CommandLine& line) {
   const std::vector<std::string> known{"number", "category", "date"};
+  const std::string example = "when=date,\"size, in m=number\"";
   std::map<std::string, std::string> types;
-  for (const std::string& text : given) {
+  for (const std::string& text : column_names(line, "types", example)) {
     const std::size_t equals = text.rfind('=');
     const std::string type = equals == std::string::npos ? "" : text.substr(equals + 1);
     if (std::find(known.begin(), known.end(), type) == known.end()) {
-      throw UsageError("--types: expected COLUMN=TYPE, where TYPE is " + name_list(known) +
-                       ", got " + quote_text(text) + did_you_mean(type, known));
+      throw UsageError(
+          "--types: expected COLUMN=TYPE, where TYPE is " + name_list(known) + ", got " +
+          quote_text(text) +
+          (equals == std::string::npos
+               ? "; a column with a comma is quoted as in CSV: --types '" + example + "'"
+               : did_you_mean(type, known)));
     }
     types[text.substr(0, equals)] = type;
   }
   return types;
+}
+
+/// How many trials --set makes of a search: which first points it begins with depends on it.
+std::optional<std::int64_t> overridden_trials(const std::vector<std::string>& assignments) {
+  constexpr std::string_view kKey = "search.trials=";
+  std::optional<std::int64_t> trials;
+  for (const std::string& assignment : assignments) {
+    std::int64_t number = 0;
+    const char* const end = assignment.data() + assignment.size();
+    if (assignment.starts_with(kKey) &&
+        std::from_chars(assignment.data() + kKey.size(), end, number).ptr == end) {
+      trials = number;  // anything else is an error of the document
+    }
+  }
+  return trials;
 }
 
 std::string checked_task(const CommandLine& line) {
@@ -534,18 +559,19 @@ AutoDocument auto_document(const Runtime& runtime, const CommandLine& line,
   }
   AutoDocument made;
   const ResolvedWorkflow begun_workflow = resolve_workflow(begun, runtime.schemas());
-  made.table =
-      automl::read_table(profile_data(runtime, begun_workflow),
-                         {line.text("target"), checked_task(line), column_names(line.texts("drop")),
-                          column_types(line.texts("types"))},
-                         file);
+  made.table = automl::read_table(
+      profile_data(runtime, begun_workflow),
+      {line.text("target"), checked_task(line), column_names(line, "drop"), column_types(line)},
+      file);
   automl::DocumentOptions options;
   options.name = run_name_of(file);
   options.seed = number_of<std::uint64_t>(line, "seed", "a whole number from 0 on");
   if (line.has("trials"))
     options.trials = number_of<std::int64_t>(line, "trials", "a whole number");
   options.time = line.text("time");
-  options.families = column_names(line.texts("families"));
+  if (const auto trials = overridden_trials(others))
+    options.trials = trials;
+  options.families = column_names(line, "families");
   options.workers = engine::available_cores();
   made.slow_families = automl::slow_families(made.table, automl::Portfolio::built_in(), options);
   made.document = Document::from_json(automl::auto_document(made.table, begun->value().at("data"),
@@ -598,9 +624,9 @@ void run_auto(const CommandLine& line) {
   });
   if (!line.has("json") && !line.has("quiet")) {
     const std::filesystem::path& run = outcome.folder;
-    print(ensemble_text(outcome.result) + "Again   workflow-runner run " +
-          shown_path(run / "workflow.json") + "\nPredict workflow-runner predict " +
-          shown_path(run) + " DATA -o OUT\n");
+    print(model_text(outcome.result, workflow.resolved.at("search")) +
+          "Again   workflow-runner run " + shown_path(run / "workflow.json") +
+          "\nPredict workflow-runner predict " + shown_path(run) + " DATA -o OUT\n");
   }
 }
 
@@ -620,7 +646,7 @@ SampleOptions samples_of(const CommandLine& line) {
 
 void predict(const CommandLine& line) {
   const std::string output = line.output_file("output");
-  const std::vector<std::string> keep = column_names(line.texts("keep"));
+  const std::vector<std::string> keep = column_names(line, "keep");
   const bool continues = line.has("horizon");
   const std::int64_t steps =
       continues ? number_of<std::int64_t>(line, "horizon", "a whole number") : 0;

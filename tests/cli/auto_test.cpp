@@ -75,6 +75,39 @@ TEST_F(Auto, ShowsWhatItTakesTheTableForAndWritesTheDocument) {
   EXPECT_EQ(json::parse(read(folder() / "a.json")).at("seed"), 5);
 }
 
+TEST_F(Auto, SaysWhyThereIsNoEnsemble) {
+  write_table(60);
+
+  const Finished done = run({"auto", "table.csv", "--target", "y", "--trials", "1", "--families",
+                             "linear", "--set", "training.epochs=1"});
+
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out,
+              HasSubstr("Model   trial 0 alone: there was no other; an ensemble is of several\n"));
+}
+
+TEST_F(Auto, ListsTheFirstColumnsOfAWideTable) {
+  std::string names;
+  std::string row;
+  for (int i = 0; i < 200; ++i) {
+    names += "c" + std::to_string(i) + ",";
+    row += ",";
+  }
+  std::string text = names + "y\n";
+  for (int i = 0; i < 20; ++i)
+    text += std::to_string(i * i % 7) + ".5" + row + (i % 2 == 0 ? "a\n" : "b\n");
+  write("table.csv", text);
+
+  const std::string out = document_only().out;
+
+  EXPECT_THAT(out, HasSubstr("  c49  "));
+  EXPECT_THAT(out, Not(HasSubstr("  c50  ")));
+  EXPECT_THAT(out, HasSubstr("  y       target"));
+  EXPECT_THAT(out,
+              HasSubstr("  … 150 more columns: 150 left out; --document-only FILE --json lists "
+                        "all\n"));
+}
+
 TEST_F(Auto, SaysWhichFamiliesTakeTooLongForTheTime) {
   write_table(60);
 
@@ -96,6 +129,71 @@ TEST_F(Auto, ADocumentInAnotherFolderFindsTheTable) {
 
   EXPECT_EQ(json::parse(read(folder() / "there/a.json")).at("data").at("path"), "../table.csv");
   EXPECT_EQ(run({"check", "there/a.json", "--dry-run"}).code, 0);
+}
+
+// Below a nameless column of whole numbers that count nothing, and a nameless one of texts.
+TEST_F(Auto, ColumnsWithoutNamesAreTrainedOn) {
+  std::string text = ",,x,y\n";
+  for (int i = 0; i < 60; ++i) {
+    text += std::to_string(i % 7) + "." + std::to_string(i % 3) +
+            (i % 2 == 0 ? ",red," : ",blue,") + std::to_string(i % 5) +
+            (i % 2 == 0 ? ",high\n" : ",low\n");
+  }
+  write("table.csv", text);
+  const std::vector<std::string> quick{
+      "--trials", "1", "--families", "linear", "--set", "training.epochs=2", "--set", "name=t"};
+
+  ASSERT_EQ(document_only(quick).code, 0);
+
+  EXPECT_EQ(json::parse(read(folder() / "a.json")).at("data").at("columns"), json({0, 1, "x"}));
+  const Finished done = run({"run", "a.json", "--json"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const Finished predicted =
+      run({"predict", json::parse(done.out).at("folder"), "table.csv", "-o", "p.csv"});
+  EXPECT_EQ(predicted.code, 0) << predicted.err;
+}
+
+TEST_F(Auto, ATargetThatFloat32IsNotEnoughForIsTrainedInFloat64) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 60; ++i)
+    text += std::to_string(i) + ".5," + std::to_string(1'700'000'000'000 + 2 * i % 40) + "\n";
+  write("table.csv", text);
+
+  const Finished done = run({"auto", "table.csv", "--target", "y", "--task", "regression",
+                             "--trials", "1", "--families", "linear", "--json"});
+
+  ASSERT_EQ(done.code, 0) << done.err;
+  const std::filesystem::path run_folder = json::parse(done.out).at("folder");
+  const json result = json::parse(read(folder() / run_folder / "result.json"));
+  EXPECT_LT(result.at("metrics").at("rmse"), 12)
+      << "its deviation is 11.5, a step of float32 131072";
+}
+
+TEST_F(Auto, TheNumberOfTrialsMayBeSetAsAValueOfTheDocument) {
+  write_table(60);
+
+  const Finished done = document_only({"--set", "search.trials=3"});
+
+  EXPECT_EQ(done.code, 0) << done.err;
+  const json search = json::parse(read(folder() / "a.json")).at("search");
+  EXPECT_EQ(search.at("trials"), 3);
+  EXPECT_EQ(search.at("initial").size(), 3U);
+  EXPECT_THAT(document_only({"--set", "search.trials=many"}).err, HasSubstr("/search/trials"));
+}
+
+TEST_F(Auto, TypesAreAListOrRepeated) {
+  write_table(60);
+
+  EXPECT_EQ(document_only({"--types", "x=category,color=category", "--types", "day=date"}).code, 0);
+
+  EXPECT_EQ(json::parse(read(folder() / "a.json")).at("data").at("categorical"),
+            json({"x", "color"}));
+  EXPECT_THAT(document_only({"--types", "x,day=date"}).err,
+              HasSubstr("got \"x\"; a column with a comma is quoted as in CSV: --types "
+                        "'when=date,\"size, in m=number\"'"));
+  EXPECT_THAT(document_only({"--drop", "\"x"}).err,
+              HasSubstr("--drop \"\\\"x\": expected a closing "
+                        "quote"));
 }
 
 // 81 rows are four batches of 20 and one row.
