@@ -111,10 +111,12 @@ std::string table_text(const automl::TableReading& table, const Terminal& termin
       text.erase(text.size() - 2, 1);
     return text;
   };
-  std::string text = terminal.bold(plain_text(table.place) + ": " +
-                                   counted(static_cast<std::size_t>(table.rows), "row") + ", " +
-                                   counted(table.columns.size(), "column")) +
-                     "\n" + line(head.front());
+  std::string text =
+      terminal.bold(plain_text(table.place) + ": " +
+                    counted(static_cast<std::size_t>(table.rows), "row") + ", " +
+                    counted(table.columns.size(), "column") +
+                    (table.parameters.value("header", true) ? "" : ", no header line")) +
+      "\n" + line(head.front());
   for (const Row& row : rows)
     text += line(row);
   if (shown.size() < table.columns.size())

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +22,21 @@ constexpr std::size_t kLongestRow = std::size_t{64} << 20;
 // Zeros behind what has been read: the end is seen without comparing, and numbers may be read
 // ahead.
 constexpr std::size_t kPadding = 2 * kReadAhead;
+
+/// Files that people take for CSV, by their first bytes.
+struct ForeignFormat {
+  std::string_view start;
+  std::string_view remedy;
+};
+constexpr std::array<ForeignFormat, 7> kForeignFormats{{
+    {"\xFF\xFE", "UTF-16; save it as UTF-8"},
+    {"\xFE\xFF", "UTF-16; save it as UTF-8"},
+    {"\x1F\x8B", "compressed with gzip; unpack it"},
+    {"\x28\xB5\x2F\xFD", "compressed with Zstandard; unpack it"},
+    {"PK\x03\x04", "a workbook of a spreadsheet, or another archive; save the table as CSV"},
+    {"\xD0\xCF\x11\xE0", "a workbook of a spreadsheet; save the table as CSV"},
+    {"PAR1\x15", "Parquet; convert it to CSV"},
+}};
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t';
@@ -75,8 +91,10 @@ CsvScanner::CsvScanner(const std::filesystem::path& path, std::string shown, cha
     begin_ = end_ = buffer_.data();
     fill();
     const std::string_view start(begin_, static_cast<std::size_t>(end_ - begin_));
-    if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF"))
-      throw DataError(shown_ + ": is UTF-16; save it as UTF-8");
+    for (const ForeignFormat& format : kForeignFormats) {
+      if (start.starts_with(format.start))
+        throw DataError(shown_ + ": is " + std::string(format.remedy));
+    }
     if (start.starts_with("\xEF\xBB\xBF"))
       begin_ += 3;
   } catch (...) {

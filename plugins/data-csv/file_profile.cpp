@@ -238,10 +238,29 @@ bool is_like_its_rows(const CsvOptions& options, const std::string& shown) {
   return !has(Name::kText);
 }
 
+/// "sep=;", which Excel writes and reads above a table: its separator.
+std::optional<char> declared_separator(const CsvOptions& options, const std::string& shown) {
+  const std::vector<std::string> row = first_row(options, shown);
+  const std::string& text = row.front();
+  if (!text.starts_with("sep=") || text.size() > 5)
+    return std::nullopt;
+  if (text.size() == 5)
+    return row.size() == 1 ? std::optional(text.back()) : std::nullopt;
+  // A separator or a tab ends the field.
+  if (row.size() == 1)
+    return '\t';
+  return row.size() == 2 && row[1].empty() ? std::optional(options.separator) : std::nullopt;
+}
+
 /// With the separator and header that its first rows show, and says so in `parameters`.
 CsvOptions as_written(CsvOptions options, const std::string& shown, nlohmann::json& parameters) {
-  // A file of one column, or one whose rows have as many fields as the first one, is what it seems.
-  if (first_row(options, shown).size() == 1) {
+  if (const std::optional<char> declared = declared_separator(options, shown)) {
+    options.separator = *declared;
+    parameters["separator"] = std::string(1, *declared);
+    parameters["skip_rows"] = ++options.skip_rows;
+  } else if (first_row(options, shown).size() == 1) {
+    // A file of one column, or one whose rows have as many fields as the first one, is what it
+    // seems.
     if (const std::optional<char> other = other_separator(options)) {
       options.separator = *other;
       parameters["separator"] = std::string(1, *other);

@@ -54,6 +54,9 @@ TEST(TableText, CountsOneRowAsOne) {
 
   EXPECT_THAT(table_text(table, Terminal(-1, false, false)),
               ::testing::StartsWith("towns.csv: 1 row, 2 columns\n"));
+  table.parameters["header"] = false;
+  EXPECT_THAT(table_text(table, Terminal(-1, false, false)),
+              ::testing::StartsWith("towns.csv: 1 row, 2 columns, no header line\n"));
 }
 
 TEST(TableText, AnEnsembleIsALine) {

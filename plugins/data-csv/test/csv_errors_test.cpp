@@ -41,6 +41,14 @@ TEST_F(CsvErrors, SayWhyAFileCannotBeRead) {
   EXPECT_TRUE(testing::tells(error("a,y\n1,\"2\"3\n"), "x.csv:2", {"closing", "behind", "inside"}));
 }
 
+TEST_F(CsvErrors, NameFormatsThatAreNoText) {
+  EXPECT_EQ(error("\x1F\x8B\x08 "), "x.csv: is compressed with gzip; unpack it");
+  EXPECT_EQ(error("PK\x03\x04 "),
+            "x.csv: is a workbook of a spreadsheet, or another archive; save the table as CSV");
+  EXPECT_EQ(error("PAR1\x15 "), "x.csv: is Parquet; convert it to CSV");
+  EXPECT_EQ(error("PAR1,y\n1,2\n"), "no error");
+}
+
 // A name in Latin-1, as spreadsheets write it: found while reading, so that a dry run finds it.
 TEST_F(CsvErrors, NameTextThatIsNotUtf8) {
   const std::string told = ": is not UTF-8 text (byte 0xE9); save the file as UTF-8";

@@ -59,6 +59,12 @@ TEST_F(FileProfileTest, CountsWhatIsInEachColumn) {
 TEST_F(FileProfileTest, FindsAnotherSeparatorAndAFileWithoutHeader) {
   EXPECT_EQ(profile("a;b\n1,5;2\n2,5;3\n").parameters, Json({{"separator", ";"}}));
   EXPECT_EQ(profile("a\tb\n1\t2\n").parameters, Json({{"separator", "\t"}}));
+  for (const char* separator : {";", ",", "\t", "^"}) {
+    const std::string mark = separator;
+    const TableProfile table = profile("sep=" + mark + "\r\na" + mark + "b\r\n1" + mark + "2\r\n");
+    EXPECT_EQ(table.parameters, Json({{"separator", mark}, {"skip_rows", 1}}));
+    EXPECT_THAT(names(table), ElementsAre("a", "b"));
+  }
   const TableProfile numbers = profile("5.1,3,0\n4.9,3,1\n");
   EXPECT_EQ(numbers.parameters, Json({{"header", false}}));
   EXPECT_THAT(names(numbers), ElementsAre("column_0", "column_1", "column_2"));

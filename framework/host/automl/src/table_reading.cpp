@@ -279,13 +279,16 @@ TableReading Reader::read() {
       });
   if (!has_feature) {
     std::string reasons;
+    bool may_help = false;  // a column of several values
     for (const ColumnReading& column : reading_.columns) {
-      if (column.use == ColumnUse::kLeftOut)
-        reasons += "; " + quote_text(column.profile.name) + ": " + column.reason;
+      if (column.use != ColumnUse::kLeftOut)
+        continue;
+      reasons += "; " + quote_text(column.profile.name) + ": " + column.reason;
+      may_help = may_help || column.profile.distinct.value_or(2) > 1;
     }
     fail("no column is left to predict " + quote_text(reading_.target_column().profile.name) +
          " from" + reasons +
-         (reasons.empty() ? "" : ". To use one as it is, say what it is: --types COLUMN=category"));
+         (!may_help ? "" : ". To use one as it is, say what it is: --types COLUMN=category"));
   }
   return std::move(reading_);
 }

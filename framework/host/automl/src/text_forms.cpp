@@ -104,15 +104,19 @@ std::string of_two_digits(const std::string& number) {
   return number.size() == 1 ? "0" + number : number;
 }
 
-std::string iso_date(std::string year, const std::string& month, const std::string& day) {
+/// `time` begins with a space or T, or is empty.
+std::string iso_date(std::string year, const std::string& month, const std::string& day,
+                     const std::string& time) {
   if (year.size() == 2)
     year.insert(0, "20");
-  return year + "-" + of_two_digits(month) + "-" + of_two_digits(day);
+  return year + "-" + of_two_digits(month) + "-" + of_two_digits(day) +
+         (time.empty() ? "" : "T" + time.substr(1));
 }
 
 /// "12.3.2020", "12/03/20 10:00": the year last, before it the day or the month.
 std::string dates_that_end_with_years(const Texts& texts) {
-  static const std::regex kForm(R"((\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})([ T].*)?)");
+  static const std::regex kForm(
+      R"((\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})([ T]\d{2}:\d{2}(:\d{2})?(?![:\d.]*\s?[AaPp]))?(\D.*)?)");
   const Matches dates = matches_of(texts, kForm);
   if (dates.empty())
     return {};
@@ -125,36 +129,39 @@ std::string dates_that_end_with_years(const Texts& texts) {
   if (day_first != dates.end() && month_first != dates.end()) {
     return "dates, some with the day first, such as " + quote_text(day_first->str()) +
            ", some with the month first, such as " + quote_text(month_first->str()) + "; write " +
-           iso_date((*day_first)[4], (*day_first)[3], (*day_first)[1]) + " and " +
-           iso_date((*month_first)[4], (*month_first)[1], (*month_first)[3]);
+           iso_date((*day_first)[4], (*day_first)[3], (*day_first)[1], (*day_first)[5]) + " and " +
+           iso_date((*month_first)[4], (*month_first)[1], (*month_first)[3], (*month_first)[5]);
   }
   if (day_first != dates.end()) {
     const std::smatch& date = *day_first;
-    return hint("dates with the day first", date.str(), iso_date(date[4], date[3], date[1]));
+    return hint("dates with the day first", date.str(),
+                iso_date(date[4], date[3], date[1], date[5]));
   }
   if (month_first != dates.end()) {
     const std::smatch& date = *month_first;
-    return hint("dates with the month first", date.str(), iso_date(date[4], date[1], date[3]));
+    return hint("dates with the month first", date.str(),
+                iso_date(date[4], date[1], date[3], date[5]));
   }
   const std::smatch& date = dates.front();
   return hint("dates", date.str(),
-              iso_date(date[4], date[3], date[1]) + " if the day is first, or " +
-                  iso_date(date[4], date[1], date[3]) + " if the month is");
+              iso_date(date[4], date[3], date[1], date[5]) + " if the day is first, or " +
+                  iso_date(date[4], date[1], date[3], date[5]) + " if the month is");
 }
 
 std::string other_dates(const Texts& texts) {
-  static const std::regex kYearFirst(R"((\d{4})([./-])(\d{1,2})\2(\d{1,2})([ T].*)?)");
+  static const std::regex kYearFirst(
+      R"((\d{4})([./-])(\d{1,2})\2(\d{1,2})([ T]\d{2}:\d{2}(:\d{2})?(?![:\d.]*\s?[AaPp]))?(\D.*)?)");
   static const std::regex kNamed(
       R"((\w{3,9},? )?(\d{1,2}\.?[ -])?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?([ -]\d{1,2},?)?[ -]\d{2,4}.*)",
       std::regex::icase);
   static const std::regex kMonth(R"((\d{4})[./-](\d{1,2}))");
   if (const Matches months = matches_of(texts, kMonth); !months.empty()) {
     const std::smatch& month = months.front();
-    return hint("months", month.str(), "a day of it, " + iso_date(month[1], month[2], "01"));
+    return hint("months", month.str(), "a day of it, " + iso_date(month[1], month[2], "01", ""));
   }
   if (const Matches dates = matches_of(texts, kYearFirst); !dates.empty()) {
     const std::smatch& date = dates.front();
-    return hint("dates", date.str(), iso_date(date[1], date[3], date[4]));
+    return hint("dates", date.str(), iso_date(date[1], date[3], date[4], date[5]));
   }
   if (matches_of(texts, kNamed).empty())
     return {};

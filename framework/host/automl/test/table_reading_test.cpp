@@ -219,7 +219,11 @@ TEST(TableReading, SaysHowToWriteDatesOfAnotherForm) {
             "3 different texts: dates with the day first, such as \"13.7.2020\"; write 2020-07-13");
   EXPECT_EQ(said_of({"1/3/20", "07/13/20 10:00"}),
             "3 different texts: dates with the month first, such as \"07/13/20 10:00\"; write "
-            "2020-07-13");
+            "2020-07-13T10:00");
+  EXPECT_EQ(
+      said_of({"7/13/2020 10:00:00 PM"}),
+      "3 different texts: dates with the month first, such as \"7/13/2020 10:00:00 PM\"; write "
+      "2020-07-13");
   EXPECT_EQ(said_of({"12/03/2020", "1/2/2020"}),
             "3 different texts: dates, such as \"12/03/2020\"; write 2020-03-12 if the day is "
             "first, or 2020-12-03 if the month is");
@@ -228,6 +232,9 @@ TEST(TableReading, SaysHowToWriteDatesOfAnotherForm) {
             "the month first, such as \"7/14/2020\"; write 2020-07-13 and 2020-07-14");
   EXPECT_EQ(said_of({"2020/3/12"}),
             "3 different texts: dates, such as \"2020/3/12\"; write 2020-03-12");
+  EXPECT_EQ(said_of({"2020-01-17 10:00:00 UTC"}),
+            "3 different texts: dates, such as \"2020-01-17 10:00:00 UTC\"; write "
+            "2020-01-17T10:00:00");
   EXPECT_EQ(said_of({"2020-03"}),
             "3 different texts: months, such as \"2020-03\"; write a day of it, 2020-03-01");
   EXPECT_EQ(said_of({"12 Mar 2020", "March 3, 2021"}),
@@ -324,6 +331,17 @@ TEST(TableReading, OptionsDecideAboutColumns) {
                 first(number_column("a"), {"y", "auto", {"y"}});
               }),
               HasSubstr("\"y\" is the target"));
+}
+
+TEST(TableReading, WhereNoColumnIsLeftTheRemedyIsOneThatHelps) {
+  ColumnProfile constant = number_column("a");
+  constant.distinct = 1;
+  constant.frequent = {{"7", kRows}};
+
+  EXPECT_EQ(complaint([&] {
+              read({constant, number_column("y")});
+            }),
+            "x.csv: no column is left to predict \"y\" from; \"a\": \"7\" in every row");
 }
 
 TEST(TableReading, TablesThatTeachNothingAreRefused) {
