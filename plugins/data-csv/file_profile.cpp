@@ -274,6 +274,20 @@ CsvOptions as_written(CsvOptions options, const std::string& shown, nlohmann::js
   return options;
 }
 
+/// A row with another number of fields than the first: which, and what to do about it.
+std::string other_field_count(std::size_t expected, std::size_t count, char separator) {
+  const std::string found = "expected " + std::to_string(expected) +
+                            (expected == 1 ? " field" : " fields") + ", got " +
+                            std::to_string(count);
+  if (expected == 1)
+    return found +
+           "; if the table begins below other lines, set \"skip_rows\" to how many these are";
+  if (count < expected)
+    return found + "; complete the line, or take it out";
+  return found + "; put quotes around a field with " + shown_separator(separator) +
+         " in it, and where rows end with one, end the header line with one, too";
+}
+
 }  // namespace
 
 TableProfile profile_file(const CsvOptions& given) {
@@ -293,12 +307,8 @@ TableProfile profile_file(const CsvOptions& given) {
   Row row{std::vector<std::string>(names.size())};
   while (read_row(scanner, row)) {
     if (row.count != names.size()) {
-      throw DataError(shown + ":" + std::to_string(row.line) + ": expected " +
-                      std::to_string(names.size()) + (names.size() == 1 ? " field" : " fields") +
-                      ", got " + std::to_string(row.count) +
-                      (names.size() == 1 ? "; if the table begins below other lines, set "
-                                           "\"skip_rows\" to how many these are"
-                                         : ""));
+      throw DataError(shown + ":" + std::to_string(row.line) + ": " +
+                      other_field_count(names.size(), row.count, options.separator));
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (is_missing(options, row.fields[i])) {

@@ -132,7 +132,12 @@ TEST_F(FileProfileTest, AColumnWithoutNameIsOne) {
 
 TEST_F(FileProfileTest, WhatIsNoTableIsAnErrorWithItsLine) {
   EXPECT_EQ(complaint(""), "x.csv:1: the file is empty");
-  EXPECT_EQ(complaint("a,b\n1,2\n3\n"), "x.csv:3: expected 2 fields, got 1");
+  EXPECT_EQ(complaint("a,b\n1,2\n3\n"),
+            "x.csv:3: expected 2 fields, got 1; complete the line, or take it out");
+  EXPECT_EQ(
+      complaint("a,b\n1,2,\n"),
+      "x.csv:2: expected 2 fields, got 3; put quotes around a field with \",\" in it, and where "
+      "rows end with one, end the header line with one, too");
   EXPECT_EQ(complaint("made in May\na,b\n1,2\n"),
             "x.csv:2: expected 1 field, got 2; if the table begins below other lines, set "
             "\"skip_rows\" to how many these are");

@@ -388,9 +388,10 @@ void Reader::read_feature(ColumnReading& column) {
     return leave_out(column, "no row has a value");
   if (const auto type = types_.find(column.index); type != types_.end())
     return read_as(column, type->second);
-  const auto fewest = std::min<std::int64_t>(
-      kFewestValues, static_cast<std::int64_t>(
-                         std::ceil(kFewestValuesPerRow * static_cast<double>(profile_.rows))));
+  const auto fewest = std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(
+          std::ceil(kFewestValuesPerRow * static_cast<double>(profile_.rows))),
+      2, kFewestValues);
   if (profile.distinct == 1 && profile.missing == 0) {
     return leave_out(column, quote_text(profile.frequent.front().text) + " in every row");
   }

@@ -71,6 +71,11 @@ TEST(TableReading, LeavesOutWhatCannotHelpAndSaysWhy) {
   shuffled.is_rising = false;
 
   EXPECT_EQ(first(empty).reason, "no row has a value");
+  ColumnProfile sparse = number_column("a");
+  sparse.missing = kRows - 1;
+  sparse.numbers = 1;
+  sparse.distinct = 1;
+  EXPECT_EQ(first(sparse).reason, "only 1 row has a value");
   EXPECT_EQ(first(constant).reason, "\"7\" in every row");
   EXPECT_EQ(first(counts).reason, "it counts the rows");
   EXPECT_EQ(first(nameless).reason, "it has no name and numbers the rows");
