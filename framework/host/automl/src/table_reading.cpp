@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -109,6 +110,20 @@ std::string stray_hint(const ColumnProfile& column, std::int64_t values) {
          counted(stray, "row, which has ", "rows, which have ") + quoted_list(texts) +
          "; remove such rows, or take the text for missing with --set data.missing_values='" +
          missing.dump() + "'";
+}
+
+/// "; "Yes" and "yes" differ in case only": two categories that may be meant as one.
+std::string case_remark(const ColumnProfile& column) {
+  std::map<std::string, std::string> seen;  // by their lower case
+  for (const std::string& text : plain_texts_of(column)) {
+    std::string lower = text;
+    for (char& c : lower)
+      c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const auto [other, is_new] = seen.emplace(std::move(lower), text);
+    if (!is_new)
+      return "; " + quote_text(other->second) + " and " + quote_text(text) + " differ in case only";
+  }
+  return {};
 }
 
 /// What the texts of a column are for people, and what to do about it; empty for mere texts.
@@ -364,10 +379,10 @@ void Reader::guess_task(const ColumnProfile& target) {
   }
   decide(TableTask::kClassification,
          options_.task == "classification" ? "as --task says"
-         : is_numbers
-             ? counted_different(target.distinct, "whole number") +
-                   "; for numbers, use --task regression"
-             : counted_different(target.distinct, "text") + (hint.empty() ? "" : ": " + hint));
+         : is_numbers                      ? counted_different(target.distinct, "whole number") +
+                            "; for numbers, use --task regression"
+                      : counted_different(target.distinct, "text") +
+                            (hint.empty() ? "" : ": " + hint) + case_remark(target));
 }
 
 void Reader::add_marks(const std::vector<std::string>& marks) {
@@ -461,6 +476,8 @@ void Reader::guess(ColumnReading& column) {
                  !hint.empty()                         ? hint
                  : profile.numbers + profile.dates > 0 ? "some of them are numbers or dates"
                                                        : "");
+  if (column.use == ColumnUse::kCategory)
+    column.reason += case_remark(profile);
 }
 
 /// A column without a name beside others that have one: how some programs write the row's number,

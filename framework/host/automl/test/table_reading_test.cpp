@@ -248,6 +248,15 @@ TEST(TableReading, SaysHowToWriteDatesOfAnotherForm) {
             "3 different texts: times, such as \"12:30\"; write numbers, such as minutes");
 }
 
+TEST(TableReading, SaysWhichCategoriesDifferInCaseOnly) {
+  EXPECT_EQ(said_of({"Yes", "no", "yes", "No"}),
+            "3 different texts; \"Yes\" and \"yes\" differ in case only");
+  ColumnProfile target = text_column("y", 3);
+  target.odd_texts = {{"Yes", 40}, {"no", 40}, {"YES", 20}};
+  EXPECT_EQ(read({number_column("a"), target}).task_reason,
+            "3 different texts; \"Yes\" and \"YES\" differ in case only");
+}
+
 TEST(TableReading, AFewTextsAmongNumbersAreNamed) {
   ColumnProfile column = number_column("a");
   column.numbers = kRows - 2;
