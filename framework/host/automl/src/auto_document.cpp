@@ -9,6 +9,8 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
+#include "option_text.h"
+
 namespace treadle::automl {
 namespace {
 
@@ -116,8 +118,8 @@ void expect_different_names(const TableReading& table) {
           continue;
         throw DataError(table.place + ": column " + quote_text(name) +
                         " has the name of what the date " + quote_text(date->profile.name) +
-                        " becomes; give one of them another name, or leave one out: --drop " +
-                        plain_text(name));
+                        " becomes; give one of them another name, or leave one out: " +
+                        option_text("drop", name));
       }
     }
   }

@@ -16,6 +16,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
+#include "option_text.h"
 #include "text_forms.h"
 
 namespace treadle::automl {
@@ -498,7 +499,7 @@ void Reader::guess_numbers(ColumnReading& column) {
   const ColumnProfile& profile = column.profile;
   const std::string marks = std::exchange(column.reason, "");
   const std::string numbers = described_numbers(profile);
-  const std::string as_numbers = "--types " + plain_text(profile.name) + "=number";
+  const std::string as_numbers = option_text("types", profile.name, "number");
   const bool are_whole = profile.integers == profile.numbers;
   if (are_whole && profile.padded > 0) {
     guess_category(column, "code",

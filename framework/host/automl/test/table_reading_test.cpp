@@ -171,6 +171,10 @@ TEST(TableReading, NumbersWithLeadingZerosAreCodes) {
   EXPECT_EQ(first(zip).reason,
             "12 different codes: they have leading zeros; for numbers, use --types a=number");
   EXPECT_EQ(first(zip, {"y", "auto", {}, {{"a", "number"}}}).use, ColumnUse::kNumber);
+  ColumnProfile quoted = zip;
+  quoted.name = "it's \"a, b\"";
+  EXPECT_THAT(first(quoted).reason, HasSubstr(R"(--types '"it'\''s ""a, b""=number"')"))
+      << "as a shell and CSV quote";
   zip.integers = kRows - 1;
   EXPECT_EQ(first(zip).use, ColumnUse::kNumber) << "some have fractions";
   zip.integers = kRows;
