@@ -52,6 +52,11 @@ std::vector<std::string> names_of(const TableProfile& profile) {
   return names;
 }
 
+bool has_header(const TableProfile& profile) {
+  return std::any_of(profile.columns.begin(), profile.columns.end(),
+                     [](const ColumnProfile& column) { return column.has_name; });
+}
+
 /// The column that a text names: by its name, or by its index from either end.
 std::size_t find_column(const TableProfile& profile, const std::string& named,
                         const std::string& option, const std::string& place) {
@@ -71,6 +76,7 @@ std::size_t find_column(const TableProfile& profile, const std::string& named,
   if (is_index && index >= -columns && index < columns)
     return static_cast<std::size_t>(index < 0 ? index + columns : index);
   throw UsageError(place + ": there is no column " + quote_text(named) + " for --" + option +
+                   (has_header(profile) ? "" : "; the first line is a row, not a header") +
                    "; the columns are " + name_list(names) + did_you_mean(named, names));
 }
 
@@ -484,9 +490,7 @@ void Reader::guess(ColumnReading& column) {
 /// A column without a name beside others that have one: how some programs write the row's number,
 /// and others shuffle the rows afterwards.
 bool Reader::numbers_rows(const ColumnProfile& profile) const {
-  const bool has_header = std::any_of(profile_.columns.begin(), profile_.columns.end(),
-                                      [](const ColumnProfile& one) { return one.has_name; });
-  if (!has_header || profile.has_name || profile.integers < profile_.rows)
+  if (!has_header(profile_) || profile.has_name || profile.integers < profile_.rows)
     return false;
   const auto rows = static_cast<double>(profile_.rows);
   const bool are_different = profile.distinct ? *profile.distinct == profile_.rows

@@ -345,6 +345,16 @@ TEST(TableReading, OptionsDecideAboutColumns) {
             }),
             "x.csv: there is no column \"A\" for --drop; the columns are a, z, y; did you mean "
             "\"a\"?");
+  ColumnProfile nameless = number_column("column_0");
+  nameless.has_name = false;
+  EXPECT_EQ(
+      complaint([&] {
+        ColumnProfile other = nameless;
+        other.name = "column_1";
+        read({nameless, other});
+      }),
+      "x.csv: there is no column \"y\" for --target; the first line is a row, not a header; the "
+      "columns are column_0, column_1");
   EXPECT_THAT(complaint([] {
                 first(number_column("a"), {"y", "auto", {"y"}});
               }),
