@@ -165,8 +165,8 @@ TEST_F(Auto, ATargetThatFloat32IsNotEnoughForIsTrainedInFloat64) {
   ASSERT_EQ(done.code, 0) << done.err;
   const std::filesystem::path run_folder = json::parse(done.out).at("folder");
   const json result = json::parse(read(folder() / run_folder / "result.json"));
-  EXPECT_LT(result.at("metrics").at("rmse"), 12)
-      << "its deviation is 11.5, a step of float32 131072";
+  // The deviation of the target is 11.5. In float32 all rows have the same one, and the error is 0.
+  EXPECT_NEAR(result.at("metrics").at("rmse").get<double>(), 11.5, 1.5);
 }
 
 TEST_F(Auto, TheNumberOfTrialsMayBeSetAsAValueOfTheDocument) {
