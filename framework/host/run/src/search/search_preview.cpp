@@ -7,14 +7,13 @@
 #include <vector>
 
 #include <treadle/base/error.h>
-#include <treadle/engine/evaluation.h>
 
 #include "load/run_device.h"
 #include "search/objectives.h"
 #include "session/batch_size.h"
-#include "session/brief_context.h"
 #include "session/fit.h"
 #include "session/run_record.h"
+#include "session/tried_training.h"
 
 namespace treadle::internal {
 namespace {
@@ -44,29 +43,15 @@ Tried try_trial(const Runtime& runtime, const ResolvedWorkflow& document, const 
   components.make_plan();
   find_batch_size(components);
   const Fold& fold = components.first_fold();
-  const TrainingPlan plan = components.training_plan();
-  const std::int64_t few = std::max<std::int64_t>(8192, (kSteps.most + 1) * plan.batch_size);
-  const std::int64_t evaluated = 1 + std::min<std::int64_t>(workers, engine::kMostBatchesAtOnce);
-  Fit fit(components, {"final", 0, 1},
-          {first_of(fold.training, few),
-           first_of(fold.validation, evaluated * plan.evaluation_batch_size), 0});
+  Fit fit(components, {"final", 0, 1}, rows_to_try(components, fold, kSteps, workers));
   Tried tried;
   reset_peak_memory();
   within_memory_of(components.device(), [&] {
-    fit.prepare(nullptr);
-    BriefContext training(fit, kSteps);
-    try {
-      fit.train(training);
-    } catch (const Interrupted&) {
-      // As asked.
-    }
-    tried.seconds = seconds_of(plan, fold.training.size(), training.seconds_per_step());
-    if (!fold.validation.empty())
-      fit.validate(std::stop_token());
+    tried.seconds =
+        seconds_of(components.training_plan(), fold.training.size(), try_training(fit, kSteps));
   });
-  // The order of the rows in this and the next epoch, and the rows of the fold.
-  const auto row_lists = static_cast<std::int64_t>(3 * sizeof(std::int64_t) * fold.training.size());
-  tried.bytes = std::max<std::int64_t>(peak_memory_bytes() - base_bytes, 0) + row_lists;
+  tried.bytes =
+      std::max<std::int64_t>(peak_memory_bytes() - base_bytes, 0) + bytes_of_row_lists(fold);
   return tried;
 }
 

@@ -5,20 +5,18 @@
 #include <cstdint>
 #include <limits>
 #include <new>
-#include <stop_token>
 #include <string>
 
 #include <c10/util/Exception.h>
 
-#include <treadle/base/error.h>
 #include <treadle/engine/available_memory.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/evaluation.h>
 
 #include "load/run_device.h"
-#include "session/brief_context.h"
 #include "session/fit.h"
 #include "session/run_record.h"
+#include "session/tried_training.h"
 
 namespace treadle::internal {
 namespace {
@@ -103,15 +101,7 @@ class Search {
     Fit fit(components_, {"batch-size", 0, 1},
             {first_of(fold.training, kThree.most * size),
              first_of(fold.validation, kEvaluated * evaluation_batch), 0});
-    fit.prepare(nullptr);
-    BriefContext training(fit, kThree);
-    try {
-      fit.train(training);
-    } catch (const Interrupted&) {
-      // As asked.
-    }
-    if (!fold.validation.empty())
-      fit.validate(std::stop_token());  // in batches no smaller than those of the training
+    try_training(fit, kThree);  // it is evaluated in batches no smaller than those it trains on
   }
 
   static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();

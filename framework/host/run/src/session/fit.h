@@ -49,6 +49,7 @@ class Fit {
   engine::TrainingResult train(engine::RunContext& context);
   /// Whether there is nothing to train.
   bool has_no_parameters() const { return model_->parameters().empty(); }
+  bool has_validation_rows() const { return !rows_.validation.empty(); }
   /// On the validation rows, with the document's metrics and the report's. Expects validation rows.
   engine::ValidationResult validate(std::stop_token stop);
 

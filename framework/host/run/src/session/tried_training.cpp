@@ -1,44 +1,24 @@
-#pragma once
+#include "session/tried_training.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <stop_token>
 #include <string>
-#include <vector>
 
+#include <treadle/base/error.h>
+#include <treadle/engine/evaluation.h>
 #include <treadle/engine/run_context.h>
 
-#include "session/fit.h"
 #include "store/state_snapshot.h"
 
 namespace treadle::internal {
-
-/// When a training that is only tried ends.
-struct TriedSteps {
-  std::int64_t fewest = 1;
-  std::int64_t most = 1;
-  std::chrono::seconds patience{0};  ///< between the two
-};
-
-/// After `fewest` every buffer of the batch pipeline is in use. After `most` the allocator keeps
-/// about as much for the next step as in a long run: after six steps the estimate for two layers of
-/// 2048 varied between 114 and 131 MB, after these between 127 and 131.
-inline constexpr TriedSteps kLongDryRun{6, 24, std::chrono::seconds(10)};
-
-/// Enough rows for some steps or evaluation batches: the first of a fold's.
-inline RowList first_of(const RowList& rows, std::int64_t count) {
-  return rows.part(0, std::min(rows.size(), static_cast<std::size_t>(count)));
-}
+namespace {
 
 /// Lets a training make a few steps and then asks it to stop. Keeps nothing.
 class BriefContext final : public engine::RunContext {
  public:
   BriefContext(const Fit& fit, const TriedSteps& steps) : fit_(fit), steps_(steps) {}
 
-  /// Of a step behind the first, which warms caches up; nothing where there was only one.
   std::optional<double> seconds_per_step() const {
     if (steps_made_ < 2)
       return std::nullopt;
@@ -79,5 +59,39 @@ class BriefContext final : public engine::RunContext {
   std::stop_source stop_;
   StateSnapshot saved_;
 };
+
+}  // namespace
+
+RowList first_of(const RowList& rows, std::int64_t count) {
+  return rows.part(0, std::min(rows.size(), static_cast<std::size_t>(count)));
+}
+
+FitRows rows_to_try(const DocumentComponents& components, const Fold& fold, const TriedSteps& steps,
+                    int workers) {
+  // Transforms and losses are fitted on them, too.
+  constexpr std::int64_t kFewest = 8192;
+  const TrainingPlan plan = components.training_plan();
+  // The first batch is evaluated alone, then as many at once as there are workers.
+  const std::int64_t evaluated = 1 + std::min<std::int64_t>(workers, engine::kMostBatchesAtOnce);
+  return {first_of(fold.training, std::max(kFewest, (steps.most + 1) * plan.batch_size)),
+          first_of(fold.validation, evaluated * plan.evaluation_batch_size), 0};
+}
+
+std::optional<double> try_training(Fit& fit, const TriedSteps& steps) {
+  fit.prepare(nullptr);
+  BriefContext training(fit, steps);
+  try {
+    fit.train(training);
+  } catch (const Interrupted&) {
+    // As asked.
+  }
+  if (fit.has_validation_rows())
+    fit.validate(std::stop_token());
+  return training.seconds_per_step();
+}
+
+std::int64_t bytes_of_row_lists(const Fold& fold) {
+  return static_cast<std::int64_t>(3 * sizeof(std::int64_t) * fold.training.size());
+}
 
 }  // namespace treadle::internal
