@@ -43,6 +43,23 @@ TEST(DropLast, OfASingleRowDropsNothingElse) {
   EXPECT_EQ(bits(180, "single"), bits(180, false));
 }
 
+// 180 rows train. Two shards have one and two of three rows, and two each of four.
+TEST(DropLast, OfASingleRowLeavesNoShardARowAlone) {
+  const Runtime runtime = watching_runtime();
+  const auto bits = [&](const json& batch_size, const json& drop_last) {
+    const Workspace workspace;
+    json document = with_batch_size(batch_size);
+    document["model"]["norm"] = "batch";
+    document["resources"]["shards"] = 2;
+    document["training"]["drop_last"] = drop_last;
+    return bits_of(run_workflow(runtime, runtime.resolve(document), workspace.options()).folder);
+  };
+
+  EXPECT_THROW(bits(59, false), Error);
+  EXPECT_EQ(bits(59, "single"), bits(59, true));
+  EXPECT_EQ(bits(44, "single"), bits(44, false));
+}
+
 // 180 rows train.
 TEST(AutoBatchSize, IsALargestPowerOfTwoAndTrainsLikeThatNumber) {
   const Runtime runtime = watching_runtime();

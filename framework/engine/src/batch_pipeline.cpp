@@ -460,12 +460,14 @@ class BatchPipeline::Stream : public BatchStream {
 namespace {
 
 Batching batching_of(const PipelineOptions& options) {
-  return {options.batch_size, options.drop_last, options.shuffle, options.sampler};
+  return {options.batch_size, options.drop_last, options.fewest_rows, options.shuffle,
+          options.sampler};
 }
 
 void expect_usable(const PipelineOptions& options) {
   TREADLE_EXPECTS(options.batch_size >= 1, "a batch has at least one row");
   TREADLE_EXPECTS(options.batches_per_epoch.value_or(1) >= 1, "an epoch has at least one batch");
+  TREADLE_EXPECTS(options.fewest_rows >= 1, "a batch has at least one row");
 }
 
 }  // namespace
@@ -499,6 +501,10 @@ BatchPipeline::BatchPipeline(StreamInput input, BatchPreparation preparation,
 }
 
 BatchPipeline::~BatchPipeline() = default;
+
+std::optional<std::int64_t> BatchPipeline::batches_per_pass() const {
+  return impl_->batches_per_pass;
+}
 
 std::int64_t BatchPipeline::most_in_flight() const {
   return impl_->most_in_flight;

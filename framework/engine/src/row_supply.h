@@ -33,6 +33,7 @@ struct Section {
 struct Batching {
   std::int64_t batch_size = 32;
   bool drop_last = false;
+  std::int64_t fewest_rows = 1;      ///< of a last batch, unless it is all there is of a pass
   bool shuffle = false;              ///< where there is no sampler
   const Sampler* sampler = nullptr;  ///< null: as `shuffle` has it
 
@@ -41,8 +42,13 @@ struct Batching {
   std::int64_t samples(std::int64_t rows) const {
     return sampler == nullptr ? rows : sampler->samples(rows);
   }
-  std::int64_t batches(std::int64_t samples) const {
-    return samples / batch_size + (drop_last || samples % batch_size == 0 ? 0 : 1);
+  /// Of samples with which a pass begins, or that follow others of it.
+  std::int64_t batches(std::int64_t samples, bool begins_pass = true) const {
+    const std::int64_t full = samples / batch_size;
+    const std::int64_t rest = samples % batch_size;
+    const bool is_all = begins_pass && full == 0;
+    const bool is_left_out = rest == 0 || drop_last || (rest < fewest_rows && !is_all);
+    return full + (is_left_out ? 0 : 1);
   }
   std::unique_ptr<const SampleOrder> order(const SampleRequest& request) const;
 };

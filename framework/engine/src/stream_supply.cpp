@@ -35,9 +35,10 @@ class Windows final : public RowSupply {
     if (!all || *all == DataProvider::kEndless)
       return all;
     const std::int64_t rows = std::max<std::int64_t>(0, *all - input_.first_row);
+    const std::int64_t windows = rows / input_.window_rows;
     const std::int64_t last = rows % input_.window_rows;
-    return rows / input_.window_rows * batches_per_window_ +
-           (last > 0 ? batching_.batches(batching_.samples(last)) : 0);
+    return windows * batches_per_window_ +
+           (last > 0 ? batching_.batches(batching_.samples(last), windows == 0) : 0);
   }
   bool reads() const override { return true; }
 
@@ -48,8 +49,8 @@ class Windows final : public RowSupply {
         return nullptr;
       read_next(wanted);
     }
-    if (newest_ == nullptr ||
-        place.batch - newest_->first_batch >= batching_.batches(newest_->order->size()))
+    if (newest_ == nullptr || place.batch - newest_->first_batch >=
+                                  batching_.batches(newest_->order->size(), window_.batch == 0))
       return nullptr;  // of the last window of the pass
     return newest_;
   }

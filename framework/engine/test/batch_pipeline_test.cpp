@@ -163,6 +163,24 @@ TEST(BatchPipeline, DropsAShortLastBatchOnlyWhenAsked) {
   });
 }
 
+TEST(BatchPipeline, DropsALastBatchOfTooFewRowsUnlessItIsTheOnlyOne) {
+  const NumberedRows rows(25);
+  ThreadBudget budget(1);
+  budget.run([&] {
+    const auto rows_read = [&](std::int64_t batch_size, std::int64_t fewest_rows) {
+      PipelineOptions options = shuffled(batch_size);
+      options.fewest_rows = fewest_rows;
+      BatchPipeline pipeline(rows, all_rows(25), {}, options, RandomStreams(1));
+      EXPECT_EQ(pipeline.batches_per_pass(), pipeline.batches_per_epoch());
+      return read(pipeline, 1).size(0);
+    };
+    EXPECT_EQ(rows_read(10, 5), 25);
+    EXPECT_EQ(rows_read(10, 6), 20);
+    EXPECT_EQ(rows_read(5, 6), 25) << "all batches are full";
+    EXPECT_EQ(rows_read(30, 26), 25) << "there is no other";
+  });
+}
+
 TEST(BatchPipeline, NeverHoldsMoreBatchesThanItsMemoryAllows) {
   const NumberedRows rows(4096);
   PipelineOptions options = shuffled(64);

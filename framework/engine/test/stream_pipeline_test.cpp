@@ -285,6 +285,26 @@ TEST(StreamPipeline, DropLastLeavesOutWhatIsLeftOfTheLastWindow) {
   });
 }
 
+// Of windows of 20 rows the last one has what is left: here less than a batch.
+TEST(StreamPipeline, DropsALastBatchOfTooFewRowsWhetherTheyAreCountedOrNot) {
+  for (const bool is_counted : {true, false}) {
+    const auto batches = [&](std::int64_t rows, std::int64_t fewest_rows) {
+      const NumberedStream data(rows, is_counted ? std::optional(rows) : std::nullopt);
+      PipelineOptions options = by(10);
+      options.fewest_rows = fewest_rows;
+      BatchPipeline pipeline({&data, 0, 20}, {}, options, RandomStreams(1));
+      const std::size_t first = rest_of(*pipeline.epoch(0)).size();
+      EXPECT_EQ(rest_of(*pipeline.epoch(1)).size(), first);
+      return first;
+    };
+    ThreadBudget(1).run([&] {
+      EXPECT_EQ(batches(41, 2), 4U) << is_counted;
+      EXPECT_EQ(batches(42, 2), 5U) << is_counted;
+      EXPECT_EQ(batches(1, 2), 1U) << "there is no other";
+    });
+  }
+}
+
 TEST(StreamPipeline, AnErrorOfTheStreamArrivesInItsTurn) {
   NumberedStream data(100);
   data.fails_at = 4;

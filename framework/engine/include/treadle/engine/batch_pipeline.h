@@ -26,6 +26,8 @@ struct PipelineOptions {
   bool shuffle = false;
   const Sampler* sampler = nullptr;  ///< null: as `shuffle` has it
   bool drop_last = false;            ///< leave out a last batch that is not full
+  /// Leave out a last batch of fewer rows, unless it is all there is of a pass.
+  std::int64_t fewest_rows = 1;
   /// How many batches are an epoch, which then goes on where the one before ended, from one pass
   /// over the rows into the next. Nothing: an epoch is a pass.
   std::optional<std::int64_t> batches_per_epoch = std::nullopt;
@@ -77,6 +79,10 @@ class BatchPipeline : public BatchSource {
   BatchPipeline(StreamInput input, BatchPreparation preparation, PipelineOptions options,
                 RandomStreams random);
   ~BatchPipeline() override;
+
+  /// Batches of a pass over the rows. DataProvider::kEndless where it has no end; nothing: not
+  /// known before it.
+  std::optional<std::int64_t> batches_per_pass() const;
 
   /// Largest number of batches that were alive in the pipeline at once.
   std::int64_t most_in_flight() const;

@@ -18,7 +18,7 @@ struct TrainingPlan {
   std::int64_t evaluate_every = 1;            ///< epochs
   bool shuffle = true;
   bool drop_last = false;
-  bool drop_single = false;  ///< a last batch of one row
+  bool drop_single = false;  ///< a last batch of which a shard would have one row alone
   engine::Clipping clipping = {};
   Duration checkpoint_every;
   int keep_checkpoints = 2;

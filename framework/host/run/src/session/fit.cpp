@@ -143,14 +143,12 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
                                                     std::to_string(samples) + " in a pass,") +
                     " and a batch has " + std::to_string(plan.batch_size));
   }
-  // A row that is left over alone is then the whole incomplete batch.
-  const bool drops_single =
-      plan.drop_single && samples > plan.batch_size && samples % plan.batch_size == 1;
   const bool tests_first = plan.test_window.has_value();
   const engine::PipelineOptions to_train{.batch_size = plan.batch_size,
                                          .shuffle = plan.shuffle,
                                          .sampler = sampler_.get(),
-                                         .drop_last = plan.drop_last || drops_single,
+                                         .drop_last = plan.drop_last,
+                                         .fewest_rows = fewest_rows(),
                                          .batches_per_epoch = plan.steps_per_epoch,
                                          .one_pass = tests_first,
                                          .training = !tests_first,  // rows are tested as they are
@@ -249,6 +247,7 @@ void Fit::open_structure_rows() {
       rows, structure_rows_, preparation_,
       engine::PipelineOptions{.batch_size = plan.batch_size,
                               .shuffle = true,
+                              .fewest_rows = fewest_rows(),
                               .training = true,
                               .timeline = timeline_,
                               .device = components_.device().device(),
@@ -266,20 +265,21 @@ void Fit::open_structure_rows() {
   setup_.structure_evaluation = structure_evaluation_.get();
 }
 
+/// Of a last batch that is trained on. With fewer than two for each shard, one of them would have a
+/// row alone.
+std::int64_t Fit::fewest_rows() const {
+  return components_.training_plan().drop_single
+             ? 2 * static_cast<std::int64_t>(components_.shards())
+             : 1;
+}
+
 /// The length of a training of one pass, as far as the number of rows is known: in steps, and in
 /// windows.
 void Fit::end_with_the_data() {
   const TrainingPlan plan = components_.training_plan();
-  const std::int64_t rows = components_.dataset().row_count();
-  if (rows != DataProvider::kEndless) {
-    const std::int64_t counted =
-        components_.stream() ? rows : static_cast<std::int64_t>(rows_.training.size());
-    const bool drops_single =
-        plan.drop_single && counted > plan.batch_size && counted % plan.batch_size == 1;
-    const std::int64_t steps =
-        (counted + (plan.drop_last || drops_single ? 0 : plan.batch_size - 1)) / plan.batch_size;
+  const std::int64_t steps = training_->batches_per_pass().value_or(DataProvider::kEndless);
+  if (steps != DataProvider::kEndless)
     setup_.max_steps = std::min(steps, plan.max_steps.value_or(steps));
-  }
   if (setup_.max_steps)
     setup_.epochs = (*setup_.max_steps + *plan.steps_per_epoch - 1) / *plan.steps_per_epoch;
 }

@@ -85,6 +85,7 @@ class Fit {
   RowList rows_to_fit() const;
   RowList rows_beside_structure(double fraction);
   void open_structure_rows();
+  std::int64_t fewest_rows() const;
   void end_with_the_data();
   void load_given_weights();
   void draw_weights_as_float32();
