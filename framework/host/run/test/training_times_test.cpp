@@ -13,7 +13,13 @@ StudyTrial trial(TrialState state, double value, std::int64_t epochs, double sec
   if (epochs > 0)
     made.now.intermediate = {{epochs, value}};
   made.seconds = seconds;
+  made.timed_epochs = epochs;
   return made;
+}
+
+/// With the first one's document.
+double of_last(const std::vector<StudyTrial>& trials, TrainingTimes::Epochs epochs) {
+  return TrainingTimes(trials, 1, false, epochs).of_last(0);
 }
 
 TEST(TrainingTimes, TheLastTrainingHasAFitOfEachFoldAndOneOfAllRows) {
@@ -25,17 +31,60 @@ TEST(TrainingTimes, TheLastTrainingHasAFitOfEachFoldAndOneOfAllRows) {
   EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, true, {10}).of_member(0), 2.5);
 }
 
-TEST(TrainingTimes, APausedTrialTakesAsMuchLongerAsCompleteOnesHadMoreEpochs) {
+// Half a second each. The last one is followed by an evaluation, for which there is another.
+TEST(TrainingTimes, APausedTrialHasTheEpochsThatCompleteOnesHadMore) {
   std::vector<StudyTrial> trials;
   trials.push_back(trial(TrialState::kPaused, 1, 4, 2));
   const TrainingTimes::Epochs early{100, /*may_stop_early=*/true};
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, early).of_last(0), 4);  // twice
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {6, true}).of_last(0), 3);
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {}).of_last(0), 4);
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {100}).of_last(0), 50) << "all 100";
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, early).of_last(0), 2 + 5 * .5)
+      << "twice as many";
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {6, true}).of_last(0), 2 + 3 * .5);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {}).of_last(0), 2 + 5 * .5);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {100}).of_last(0), 2 + 97 * .5) << "all 100";
   trials.push_back(trial(TrialState::kComplete, 1, 20, 9));
   trials.push_back(trial(TrialState::kComplete, 1, 30, 9));
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, early).of_last(0), 2 * 25. / 4);
+  // Which were told of all but the last.
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, early).of_last(0), 2 + 23 * .5);
+}
+
+// As of the first trial of a process, which ASHA pauses after one epoch.
+TEST(TrainingTimes, AFurtherEpochTakesAsLongAsThoseBehindTheFirst) {
+  std::vector<StudyTrial> trials;
+  StudyTrial& paused = trials.emplace_back(trial(TrialState::kPaused, 1, 1, 3));
+  paused.epoch_times.add(2, /*is_first=*/true);
+  EXPECT_DOUBLE_EQ(of_last(trials, {27}), 3 + 27 * 2) << "of which there are none";
+
+  paused.now.intermediate = {{1, 1}, {3, 1}};
+  paused.seconds = 3.5;
+  paused.timed_epochs = 3;
+  paused.epoch_times.add(.25, /*is_first=*/true);
+  paused.epoch_times.add(.125, /*is_first=*/false);
+  paused.epoch_times.add(.375, /*is_first=*/false);
+
+  EXPECT_DOUBLE_EQ(of_last(trials, {27}), 3.5 + 25 * .25);
+}
+
+TEST(TrainingTimes, EpochsOfAJobThatRunsAreStillToBeTimed) {
+  std::vector<StudyTrial> trials;
+  StudyTrial& running = trials.emplace_back(trial(TrialState::kRunning, 1, 3, 1.5));
+  running.epoch_times.add(.5, /*is_first=*/false);
+  const double before = of_last(trials, {27});
+
+  for (std::int64_t epoch = 4; epoch < 27; ++epoch)
+    running.now.intermediate.push_back({epoch, 1});
+
+  EXPECT_DOUBLE_EQ(of_last(trials, {27}), before);
+  EXPECT_DOUBLE_EQ(before, 1.5 + 25 * .5);
+}
+
+// The last training begins with no checkpoint of another trial.
+TEST(TrainingTimes, EpochsOfAnotherTrialAreTrainedToo) {
+  std::vector<StudyTrial> trials;
+  StudyTrial& copy = trials.emplace_back(trial(TrialState::kComplete, 1, 10, 3));
+  copy.inherited = {{2, 1}, {4, 1}};
+  copy.timed_epochs = own_epochs(copy);
+  EXPECT_EQ(copy.timed_epochs, 6);
+  EXPECT_DOUBLE_EQ(of_last(trials, {10}), 3 + 4 * .5);
 }
 
 TEST(TrainingTimes, AllWorkersShareTheEndButFoldsTakeTurns) {

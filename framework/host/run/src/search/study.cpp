@@ -473,6 +473,7 @@ bool Study::begins(const FitId& id) {
   Job& job = jobs_[static_cast<std::size_t>(trial.job)];
   TrialFit& fit = fit_of(trial, id);
   fit.begun = Clock::now();
+  fit.is_at_first_epoch = true;
   if (!shared_)
     return true;
   if (job.owner != Owner::kThis && !is_over_ && !job.has_ended) {
@@ -606,6 +607,7 @@ FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
     return FitVerdict::kContinue;
   StudyTrial& trial = trial_of(id);
   TrialFit& fit = fit_of(trial, id);
+  trial.epoch_times.add(epoch.seconds, std::exchange(fit.is_at_first_epoch, false));
   const bool is_alone = trial.training->fits.size() == 1;
   const bool is_judged =
       epoch.epoch > trial.judged && trial.next_judged && epoch.epoch >= *trial.next_judged;
@@ -805,6 +807,7 @@ void Study::close_job(StudyTrial& trial, TrialState state, double seconds, bool 
   job.seen.reset();
   ++trial.jobs;
   trial.seconds += seconds;
+  trial.timed_epochs = own_epochs(trial);
   if (is_news) {
     for (const IntermediateValue& value : trial.now.intermediate)
       journal_.reported(trial.now.number, {value.step, objectives_.in_document(0, value.value)});

@@ -24,6 +24,13 @@ bool has_running_fit(const StudyTrial& trial) {
                      [](const TrialFit& fit) { return fit.state == TrialFit::State::kRunning; });
 }
 
+std::int64_t own_epochs(const StudyTrial& trial) {
+  const auto last = [](const std::vector<IntermediateValue>& values) {
+    return values.empty() ? 0 : values.back().step;
+  };
+  return std::max<std::int64_t>(0, last(trial.now.intermediate) - last(trial.inherited));
+}
+
 std::vector<IntermediateValue> mean_of_folds(const std::vector<TrialFit>& fits) {
   if (fits.size() == 1)
     return fits.front().values;

@@ -12,6 +12,7 @@
 #include <treadle/core/pruner.h>
 #include <treadle/core/tuner.h>
 
+#include "search/epoch_times.h"
 #include "session/cross_validation.h"
 #include "session/fit_planner.h"
 
@@ -24,6 +25,7 @@ struct TrialFit {
   State state = State::kWaiting;
   bool is_known = false;                                            ///< to the runner
   std::optional<std::chrono::steady_clock::time_point> begun = {};  ///< while it has a slot
+  bool is_at_first_epoch = false;                                   ///< since it has its slot
   std::vector<IntermediateValue> values = {};
 };
 
@@ -35,12 +37,14 @@ struct TrialTraining {
 
 /// A trial of a study, with what its process knows of it.
 struct StudyTrial {
-  Trial now;                ///< as it is, and not as decisions may see it
-  std::string error;        ///< of a failed one
-  std::size_t failed_fold;  ///< the first that has one
-  std::size_t jobs = 0;     ///< of it, so far
-  std::int64_t job = 0;     ///< the newest
-  double seconds = 0;       ///< of one worker, in all its fits
+  Trial now;                      ///< as it is, and not as decisions may see it
+  std::string error;              ///< of a failed one
+  std::size_t failed_fold;        ///< the first that has one
+  std::size_t jobs = 0;           ///< of it, so far
+  std::int64_t job = 0;           ///< the newest
+  double seconds = 0;             ///< of one worker, in all its fits, for its jobs that have ended
+  std::int64_t timed_epochs = 0;  ///< of each fit, in those jobs
+  EpochTimes epoch_times;
   std::int64_t judged = 0;  ///< the last epoch it was judged after
   /// Values that it took over with the weights of another trial.
   std::vector<IntermediateValue> inherited = {};
@@ -52,6 +56,9 @@ struct StudyTrial {
 };
 
 bool has_running_fit(const StudyTrial& trial);
+/// How many of its epochs, up to the last that has a value, it was trained for itself, instead of
+/// taking them over from another trial.
+std::int64_t own_epochs(const StudyTrial& trial);
 /// The values of a trial from those of its folds: their mean, after epochs that all have reached.
 /// A fold that ended by itself keeps its last value.
 std::vector<IntermediateValue> mean_of_folds(const std::vector<TrialFit>& fits);

@@ -29,10 +29,14 @@ TrainingTimes::TrainingTimes(const std::vector<StudyTrial>& trials, std::size_t 
       all_rows_(refits ? kAllRows : 1),
       epochs_(epochs) {}
 
-/// Of one fold.
+/// Of one fold: what was trained of the trial, and the epochs that a training of its document has
+/// besides.
 double TrainingTimes::of_fit(std::int64_t trial, std::optional<double> usual_epochs) const {
   const StudyTrial& one = trials_[static_cast<std::size_t>(trial)];
-  return one.seconds / static_cast<double>(folds_) * times_longer(one, usual_epochs);
+  const double trained = one.seconds / static_cast<double>(folds_);
+  const double of_epoch = one.epoch_times.next().value_or(
+      one.timed_epochs > 0 ? trained / static_cast<double>(one.timed_epochs) : 0);
+  return trained + further_epochs(one, usual_epochs) * of_epoch;
 }
 
 double TrainingTimes::of_last(std::int64_t trial) const {
@@ -69,17 +73,20 @@ std::optional<double> TrainingTimes::usual_epochs() const {
   return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
-/// How much longer a training of its document takes than what was trained of a trial: a paused one
-/// has but some of the epochs. As long as no trial is complete, they are all that the document
-/// allows, and of trainings that stop early twice as many.
-double TrainingTimes::times_longer(const StudyTrial& trial,
-                                   std::optional<double> usual_epochs) const {
+/// How many epochs a training of its document has beside those whose time is known. As long as no
+/// trial is complete, it has all that the document allows, and of trainings that stop early twice
+/// as many as were trained. After the last one, of which the study is not told, the model is
+/// evaluated, which takes no more than an epoch.
+double TrainingTimes::further_epochs(const StudyTrial& trial,
+                                     std::optional<double> usual_epochs) const {
+  const auto timed = static_cast<double>(trial.timed_epochs);
   const double trained = epochs_of(trial);
-  if (is_complete(trial.now) || trained == 0)
-    return 1;
+  if (is_complete(trial.now))
+    return trained - timed;
   const double most = epochs_.most ? static_cast<double>(*epochs_.most) : HUGE_VAL;
   const double unknown = epochs_.most && !epochs_.may_stop_early ? most : 2 * trained;
-  return std::max(1.0, std::min(usual_epochs.value_or(unknown), most) / trained);
+  const double usual = usual_epochs ? *usual_epochs + 1 : unknown;
+  return std::max(trained, std::min(usual, most)) - timed + 1;
 }
 
 /// Half as many trainings, as some are added more than once.

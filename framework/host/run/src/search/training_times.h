@@ -37,7 +37,7 @@ class TrainingTimes {
   double of_fit(std::int64_t trial, std::optional<double> usual_epochs) const;
   double of_members(std::int64_t members) const;
   std::optional<double> usual_epochs() const;
-  double times_longer(const StudyTrial& trial, std::optional<double> usual_epochs) const;
+  double further_epochs(const StudyTrial& trial, std::optional<double> usual_epochs) const;
 
   const std::vector<StudyTrial>& trials_;
   const std::size_t folds_;
