@@ -669,6 +669,44 @@ TEST(Search, MoreTrialsOfAPopulationAreRefusedAndChangeNothing) {
   EXPECT_TRUE(fs::exists(outcome.folder / "result.json"));
 }
 
+/// The value of the report's data island.
+Json report_data(const fs::path& run) {
+  const std::string page = read_file(run / "report.html");
+  const std::size_t begin =
+      page.find('>', page.find("<script type=\"application/json\" id=\"report-data\"")) + 1;
+  return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+TEST(Search, ItsLearningCurvesReachTheLastEpochOfEachTrial) {
+  Json document = document_of("random");
+  document["training"]["epochs"] = 6;
+  document["training"]["early_stopping"] = {{"patience", "1ep"}};
+  document["search"]["pruner"] = {{"use", "median"}};
+  document["search"]["space"]["optimizer.learning_rate"] = {{"log_uniform", {0.001, 5}}};
+  document["search"]["trials"] = 16;
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
+
+  std::map<std::int64_t, Json> trained;
+  for (const ReportInput::Curve& curve : read_history(outcome.folder)) {
+    if (curve.fit.starts_with("trials/"))
+      trained[std::stoll(curve.fit.substr(7))] = curve.epochs.back().epoch;
+  }
+  std::map<std::int64_t, Json> drawn;
+  std::set<std::pair<std::string, bool>> kinds;  // state, and whether all epochs were trained
+  const Json search = report_data(outcome.folder).at("search");
+  for (const Json& curve : search.at("curves").at(0)) {
+    const auto trial = curve.at("trial").get<std::int64_t>();
+    drawn[trial] = curve.at("epochs").back();
+    kinds.emplace(search.at("states").at(static_cast<std::size_t>(trial)), drawn[trial] == 6);
+  }
+  EXPECT_EQ(drawn, trained);
+  EXPECT_THAT(kinds, ::testing::IsSupersetOf(std::set<std::pair<std::string, bool>>{
+                         {"complete", true}, {"complete", false}, {"pruned", false}}));
+}
+
 TEST(Search, MayDecideByWhateverHasEnded) {
   Json document = document_of();
   document["search"]["asynchronous"] = true;
@@ -678,12 +716,17 @@ TEST(Search, MayDecideByWhateverHasEnded) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
 
-  const Json search = stopped_and_resumed(runtime, workspace, document, 60).result.at("search");
+  const RunOutcome outcome = stopped_and_resumed(runtime, workspace, document, 60);
 
+  const Json& search = outcome.result.at("search");
   EXPECT_EQ(search.at("trials").size(), 9U);
   EXPECT_EQ(states_of(search)["running"], 0);
   EXPECT_GT(states_of(search)["complete"], 0);
   EXPECT_TRUE(search.at("asynchronous"));
+  EXPECT_THAT(read_file(outcome.folder / "events.jsonl"),
+              HasSubstr("another run of this document may make other ones"));
+  EXPECT_THAT(read_file(outcome.folder / "report.html"),
+              HasSubstr("Another run of the document may make other ones."));
 }
 
 /// The journal of a search that was stopped, changed by hand.

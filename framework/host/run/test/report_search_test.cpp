@@ -128,6 +128,17 @@ TEST(SearchReport, CountsTheTrialsByStateAndReportsWhyTheSearchEnded) {
   EXPECT_THAT(card, HasSubstr("<td>asha</td>"));
 }
 
+TEST(SearchReport, SaysThatAnAsynchronousSearchIsNotReproduced) {
+  ReportInput input = search_run();
+  EXPECT_THAT(card_in(render_report(input), "Search"), Not(HasSubstr("asynchronous")));
+
+  search_of(input)["asynchronous"] = true;
+
+  EXPECT_THAT(card_in(render_report(input), "Search"),
+              HasSubstr("The search was asynchronous: its trials depend on which of them ended "
+                        "first. Another run of the document may make other ones."));
+}
+
 TEST(SearchReport, NamesTheBestValuesAndHowToUseThem) {
   const std::string card = card_in(render_report(search_run()), "Best values: trial 1");
 
@@ -199,13 +210,39 @@ TEST(SearchReport, DrawsTheCurvesThatThePrunerSaw) {
       << "of the history where there are no intermediate values";
 }
 
+// A pruner is not asked after the last epoch, and a fit that stops early ends before.
+TEST(SearchReport, DrawsTheLastEpochOfATrialWhetherItWasJudgedOrNot) {
+  ReportInput input = search_run();
+  Json& trials = search_of(input)["trials"];
+  trials[0]["intermediate"] = {{{"step", 1}, {"value", 0.75}}, {{"step", 2}, {"value", 0.5}}};
+  trials[1]["intermediate"] = trials[0]["intermediate"];
+  input.curves = {{"trials/0", {epoch(1, 0.75), epoch(2, 0.5), epoch(3, 0.25)}},
+                  {"trials/1", {epoch(1, 0.75), epoch(2, 0.5)}},
+                  {"trials/2", {epoch(1, 0.875)}}};
+
+  EXPECT_EQ(drawn(input)["curves"][0],
+            Json::parse(R"([{"trial": 0, "epochs": [1, 2, 3], "values": [0.75, 0.5, 0.25]},
+                            {"trial": 1, "epochs": [1, 2], "values": [0.75, 0.5]},
+                            {"trial": 2, "epochs": [1], "values": [0.875]}])"));
+}
+
 TEST(SearchReport, DrawsTheMeanOverTheFoldsOfATrialAsFarAsAllOfThemGo) {
+  ReportInput input = search_run();
+  input.curves = {{"trials/2/fold-1", {epoch(1, 1.0), epoch(2, 0.5), epoch(3, 0.25)}},
+                  {"trials/2/fold-2", {epoch(1, 0.5), epoch(2, 0.25)}}};
+  search_of(input)["trials"][2].erase("intermediate");
+
+  EXPECT_EQ(drawn(input)["curves"][0][0],
+            Json::parse(R"({"trial": 2, "epochs": [1, 2], "values": [0.75, 0.375]})"));
+}
+
+TEST(SearchReport, KeepsTheLastValueOfAFoldThatEndedBeforeTheOthers) {
   ReportInput input = search_run();
   input.curves = {{"trials/1/fold-1", {epoch(1, 1.0), epoch(2, 0.5), epoch(3, 0.25)}},
                   {"trials/1/fold-2", {epoch(1, 0.5), epoch(2, 0.25)}}};
 
   EXPECT_EQ(drawn(input)["curves"][0][0],
-            Json::parse(R"({"trial": 1, "epochs": [1, 2], "values": [0.75, 0.375]})"));
+            Json::parse(R"({"trial": 1, "epochs": [1, 2, 3], "values": [0.75, 0.375, 0.25]})"));
 }
 
 TEST(SearchReport, DrawsTheCurvesOfEachObjective) {
@@ -268,6 +305,7 @@ TEST(SearchReport, ListsTrialsThatBreakAConstraintBehindThoseThatBreakNone) {
 
   EXPECT_LT(card.find("<th scope=\"row\">0</th>"), card.find("<th scope=\"row\">1</th>"));
   EXPECT_THAT(card, HasSubstr("<td>0.2500</td><td>0.7500</td>"));
+  EXPECT_THAT(page, HasSubstr("Hollow ones break a constraint."));
   EXPECT_EQ(data_in(page)["search"]["feasible"], Json({true, false, true, true}));
   EXPECT_THAT(card_in(page, "Search"), HasSubstr("1 of the complete ones break a constraint"));
 }

@@ -399,14 +399,18 @@ std::string SearchReport::overview_card() const {
     rows.push_back({"tuner", html::escape(search_.tuner)});
   if (!search_.pruner.empty())
     rows.push_back({"pruner", html::escape(search_.pruner)});
-  return html::card(
-      "Search",
-      html::table("text facts", {}, rows) +
-          note(search_.count(State::kComplete) == 0
-                   ? "No trial is complete, so there are no values to compare."
-                   : "Trials were compared by their validation rows, so the best value is "
-                     "optimistic. The result above is of the training after the search, which "
-                     "draws other random numbers than the trial did."));
+  std::string notes =
+      note(search_.count(State::kComplete) == 0
+               ? "No trial is complete, so there are no values to compare."
+               : "Trials were compared by their validation rows, so the best value is "
+                 "optimistic. The result above is of the training after the search, which "
+                 "draws other random numbers than the trial did.");
+  if (search_.is_asynchronous) {
+    notes += note(
+        "The search was asynchronous: its trials depend on which of them ended first. Another run "
+        "of the document may make other ones.");
+  }
+  return html::card("Search", html::table("text facts", {}, rows) + notes);
 }
 
 std::string SearchReport::best_card() const {
@@ -508,7 +512,9 @@ std::string SearchReport::slices_card() const {
   return controlled_card(
       "Slices", objective_picker("slices") + scale_button("slices"),
       "<div class=\"slices needs-script\" hidden>\n" + figures + "</div>" +
-          script_note("A point is a complete trial; the stronger its color, the later.") +
+          script_note(
+              std::string("A point is a complete trial; the stronger its color, the later.") +
+              (search_.has_constraints ? " Hollow ones break a constraint." : "")) +
           without_script());
 }
 

@@ -302,6 +302,7 @@
         data: { datasets },
         options: {
           normalized: false,
+          clip: 8,  // a curve of one epoch is a point
           interaction: { mode: "nearest", axis: "xy", intersect: true },
           scales: {
             x: axis("epoch", Object.assign({ type: "linear", min: Math.min(...curves.map((curve) => curve.epochs[0])) }, numberTicks({ precision: 0 }))),

@@ -119,8 +119,9 @@ double value_at(const EpochSummary& epoch, const std::string& objective) {
 
 using Fits = std::vector<const ReportInput::Curve*>;
 
-/// The mean over the fits of a trial, for the epochs that each of them has.
-SearchRecord::Curve mean_curve(const Fits& fits, const std::string& objective) {
+/// The mean over the fits of a trial, for the epochs that each of them has. Where all have ended,
+/// one that did before the others keeps its last value.
+SearchRecord::Curve mean_curve(const Fits& fits, const std::string& objective, bool have_ended) {
   struct Sum {
     double value = 0;
     std::size_t fits = 0;
@@ -131,6 +132,13 @@ SearchRecord::Curve mean_curve(const Fits& fits, const std::string& objective) {
       Sum& sum = sums[epoch.epoch];
       sum.value += value_at(epoch, objective);
       ++sum.fits;
+    }
+  }
+  for (const ReportInput::Curve* fit : fits) {
+    const EpochSummary& last = fit->epochs.back();
+    for (auto later = sums.upper_bound(last.epoch); have_ended && later != sums.end(); ++later) {
+      later->second.value += value_at(last, objective);
+      ++later->second.fits;
     }
   }
   SearchRecord::Curve curve;
@@ -201,6 +209,7 @@ std::optional<SearchRecord> read_search(const Json& result) {
   search.tuner = text_at_path(written, {"tuner"});
   search.pruner = text_at_path(written, {"pruner"});
   search.ended = text_at_path(written, {"ended", "text"});
+  search.is_asynchronous = at_path(written, {"asynchronous"}) == true;
   for (const Json& trial : elements(at_path(written, {"trials"}))) {
     search.has_constraints =
         search.has_constraints || !elements(at_path(trial, {"constraints"})).empty();
@@ -249,7 +258,8 @@ std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const 
     if (found == fits.end())
       continue;
     // Behind what was judged, such as the last epoch of a complete trial.
-    const SearchRecord::Curve whole = mean_curve(found->second, search.objectives[objective].name);
+    const SearchRecord::Curve whole =
+        mean_curve(found->second, search.objectives[objective].name, trial.is_complete());
     for (std::size_t i = 0; i < whole.epochs.size(); ++i) {
       if (curve.epochs.empty() || whole.epochs[i] > curve.epochs.back()) {
         curve.epochs.push_back(whole.epochs[i]);

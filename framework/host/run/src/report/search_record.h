@@ -53,6 +53,7 @@ struct SearchRecord {
   std::optional<std::size_t> best;  ///< index of the trial that the run's model was trained by
   std::vector<std::size_t> pareto;  ///< indices of the trials that no other one dominates
   bool has_constraints = false;
+  bool is_asynchronous = false;  ///< another run of the document makes other trials
   std::string tuner;
   std::string pruner;
   std::string ended;  ///< why, as a sentence
@@ -77,7 +78,8 @@ std::vector<ReportInput::Curve> own_curves(const ReportInput& input);
 ///
 /// For the first objective these are a trial's intermediate values, if it has any: what the pruner
 /// judged, so that the picture explains its decisions. Otherwise they are read from the history of
-/// the trial's fits: the mean over its folds, for the epochs that each of them has.
+/// the trial's fits: the mean over its folds, for the epochs that each of them has. Of a complete
+/// trial, a fold that ended before the others keeps its last value.
 std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const ReportInput& input,
                                               std::size_t objective);
 
