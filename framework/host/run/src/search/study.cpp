@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
-#include <random>
-#include <tuple>
 #include <utility>
 
-#include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/core/trial_order.h>
@@ -17,6 +13,9 @@
 
 #include "load/document_components.h"
 #include "search/best_trials.h"
+#include "search/cancelled_trials.h"
+#include "search/study_end.h"
+#include "search/study_identity.h"
 #include "session/run_record.h"
 #include "store/trial_paths.h"
 
@@ -37,10 +36,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCancelled = "cancelled";
-/// Of trainings that all exceed a time budget, those that cost so little more than the cheapest are
-/// as good as it.
-constexpr double kLittleMore = 1.25;
 /// Where this many in turn have failed, their training is at fault rather than the trials.
 constexpr std::size_t kMostLastTrainings = 3;
 
@@ -52,32 +47,11 @@ ValidationPlan plan_of_trials(ValidationPlan plan) {
   return plan;
 }
 
-/// What two searches must have in common for the trials of one to be those of the other.
-nlohmann::json identity_of(const ResolvedWorkflow& workflow) {
-  nlohmann::json identity = workflow.resolved.at("search");
-  for (const char* free : {"trials", "budget", "keep", "storage", "study", "lease", "ensemble"})
-    identity.erase(free);
-  identity["seed"] = workflow.seed;
-  return identity;
-}
-
 std::vector<bool> directions_of(const Objectives& objectives) {
   std::vector<bool> maximizes;
   for (std::size_t i = 0; i < objectives.size(); ++i)
     maximizes.push_back(objectives.maximizes(i));
   return maximizes;
-}
-
-/// What others recognize this folder by.
-std::string study_token(const fs::path& folder) {
-  const fs::path path = RunFolder::study_token_of(folder);
-  std::string token;
-  if (std::ifstream(path) >> token)
-    return token;
-  std::random_device random;
-  token = std::to_string(random()) + std::to_string(random());
-  write_file_atomically(path, token + "\n");
-  return token;
 }
 
 }  // namespace
@@ -93,6 +67,8 @@ Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
       times_(trials_, plan_.folds.size(), plan_.refit.has_value(),
              {.most = run.components().training_plan().epochs,
               .may_stop_early = run.workflow().resolved.at("training").contains("early_stopping")}),
+      budget_(times_, settings_.members, run.budget.workers(),
+              /*needs_complete=*/objectives_.size() > 1 || objectives_.have_constraints()),
       files_(run.folder, settings_.keep) {
   for (const Fold& fold : plan_.folds) {
     if (!fold.inner.empty() || fold.validation.empty()) {
@@ -272,7 +248,13 @@ bool Study::begin_job(Orders& orders) {
     return false;
   }
   for (;;) {
-    if (const std::optional<std::int64_t> cancelled = cancelled_while_paused()) {
+    // Others would not do the same: of a search with a storage such a trial ends once it is to go
+    // on.
+    const std::optional<std::int64_t> cancelled =
+        shared_ ? std::nullopt
+                : cancelled_while_paused(files_, journal_, shown_, trials_,
+                                         static_cast<std::int64_t>(jobs_.size()));
+    if (cancelled) {
       end_without_work(*cancelled, TrialState::kFailed);
       return true;
     }
@@ -303,12 +285,8 @@ bool Study::begin_job(Orders& orders) {
       go_on_with(*paused, orders);
       return true;
     }
-    if (is_exhausted_ && static_cast<std::int64_t>(trials_.size()) < settings_.trials)
-      end_search("space", "the tuner had no more points");
-    else if (static_cast<std::int64_t>(trials_.size()) < settings_.trials)
-      end_search("pruner", settings_.pruner_name + " had no more trials to begin");
-    else
-      end_search("trials", "all trials were made");
+    is_over_ = true;
+    ended_ = ended_with_trials(settings_, static_cast<std::int64_t>(trials_.size()), is_exhausted_);
     return false;
   }
 }
@@ -362,29 +340,6 @@ void Study::end_without_work(std::int64_t number, TrialState state) {
     close_job(trial, state, /*seconds=*/0, /*is_news=*/true);
   }
   see(jobs_[static_cast<std::size_t>(trial.job)]);
-}
-
-/// The first paused trial that is cancelled, at the job at which an earlier process has cancelled
-/// it. Of a search with a storage none: others would not do the same; such a trial ends once it is
-/// to go on.
-std::optional<std::int64_t> Study::cancelled_while_paused() const {
-  if (shared_ || !files_.any_is_cancelled())
-    return std::nullopt;
-  const auto job = static_cast<std::int64_t>(jobs_.size());
-  const std::vector<JournaledTrial>& earlier = journal_.earlier();
-  for (const Trial& shown : shown_) {
-    const StudyTrial& trial = trial_at(shown.number);
-    if (shown.state != TrialState::kPaused || trial.now.state != TrialState::kPaused ||
-        !files_.is_cancelled(shown.number))
-      continue;
-    const bool is_known = shown.number < static_cast<std::int64_t>(earlier.size()) &&
-                          trial.jobs < earlier[static_cast<std::size_t>(shown.number)].jobs.size();
-    if (is_known ? earlier[static_cast<std::size_t>(shown.number)].jobs[trial.jobs].number == job &&
-                       earlier[static_cast<std::size_t>(shown.number)].error == kCancelled
-                 : job >= journal_.earlier_jobs())
-      return shown.number;
-  }
-  return std::nullopt;
 }
 
 void Study::go_on_with(std::int64_t number, Orders& orders) {
@@ -838,28 +793,11 @@ void Study::tell(const StudyTrial& trial) {
 
 // The end.
 
-void Study::end_search(const std::string& reason, const std::string& text) {
-  is_over_ = true;
-  ended_ = {{"reason", reason}, {"text", text}};
-}
-
 std::optional<double> Study::seconds_left() {
   if (!settings_.seconds || is_over_)
     return std::nullopt;
   note_elapsed();
-  const double left = *settings_.seconds - elapsed();
-  const auto end_of = times_.ends(settings_.members, run_.budget.workers());
-  affordable_ = affordable_trial(left, end_of);
-  if (!affordable_) {
-    // Nothing can be trained in time any more: the sooner the end begins, the less it is late.
-    double cheapest = HUGE_VAL;
-    for (const Trial& trial : shown_) {
-      if (may_be_best(trial))
-        cheapest = std::min(cheapest, end_of(trial.number));
-    }
-    affordable_ = affordable_trial(kLittleMore * cheapest, end_of);
-  }
-  return affordable_ ? left - end_of(*affordable_) : left;
+  return budget_.left_for_trials(*settings_.seconds - elapsed(), shown_);
 }
 
 /// A kill loses no more of the time than a two-hundredth of the budget.
@@ -869,32 +807,6 @@ void Study::note_elapsed() {
     return;
   journal_.searched_for(now);
   noted_elapsed_ = now;
-}
-
-bool Study::may_be_best(const Trial& trial) const {
-  // A trial on its way has neither constraints nor more than one objective.
-  const bool needs_complete = objectives_.size() > 1 || objectives_.have_constraints();
-  return needs_complete ? is_complete(trial) : newest_value(trial).has_value();
-}
-
-/// The best of the trials whose last training takes no more than so many seconds, and of the one
-/// that this was before. Where that one is the best, and takes more by now, the search is to end.
-std::optional<std::int64_t> Study::affordable_trial(
-    double seconds, const std::function<double(std::int64_t)>& end_of) const {
-  const bool needs_complete = objectives_.size() > 1 || objectives_.have_constraints();
-  const Trial* best = nullptr;
-  for (const Trial& trial : shown_) {
-    if (!may_be_best(trial))
-      continue;
-    if (trial.number != affordable_ && end_of(trial.number) > seconds)
-      continue;
-    const bool is_better =
-        best == nullptr || (needs_complete ? rank_of(trial) < rank_of(*best)
-                                           : newest_value(trial) < newest_value(*best));
-    if (is_better)
-      best = &trial;
-  }
-  return best != nullptr ? std::optional(best->number) : std::nullopt;
 }
 
 std::optional<Study::TimeOfMembers> Study::time_of_members() const {
@@ -909,12 +821,8 @@ std::vector<std::string> Study::end_by_time() {
   std::size_t jobs = 0;
   while (jobs < jobs_.size() && jobs_[jobs].has_ended)
     ++jobs;
-  end_search("time", "the time budget was used up after " + std::to_string(jobs) +
-                         (jobs == 1 ? " job" : " jobs"));
-  ended_["jobs"] = jobs;
-  ended_["seconds_left"] = *settings_.seconds - elapsed();
-  if (affordable_)
-    ended_["best_trial"] = *affordable_;
+  is_over_ = true;
+  ended_ = ended_by_time(jobs, *settings_.seconds - elapsed(), budget_.best_trial());
   if (shared_)
     ended_ = shared_->end(ended_);
   end_ = ended_.at("jobs").get<std::size_t>();
@@ -983,7 +891,7 @@ void Study::begin_best(Orders& orders) {
         "RUN --time TIME), or its trials fewer epochs");
   }
   if (!chosen)
-    throw TrainingError(why_none_is_complete());
+    throw TrainingError(why_none_is_complete(trials_, settings_.pruner_name));
   best_ = *chosen;
   if (const Trial& best = shown_[static_cast<std::size_t>(best_)];
       is_complete(best) && violation(best) > 0) {
@@ -1001,33 +909,6 @@ void Study::begin_best(Orders& orders) {
   }
   for (PlannedFit& fit : best_run_->next().start)
     orders.start.push_back(std::move(fit));
-}
-
-std::string Study::why_none_is_complete() const {
-  if (trials_.empty())
-    return "the search has no trials, as its tuner found no point in the space";
-  std::size_t failed = 0;
-  std::size_t cancelled = 0;
-  std::string first;
-  for (const StudyTrial& trial : trials_) {
-    if (trial.is_cancelled) {
-      ++cancelled;
-    } else if (trial.now.state == TrialState::kFailed) {
-      ++failed;
-      if (first.empty())
-        first = trial.error;
-    }
-  }
-  const std::size_t pruned = trials_.size() - failed - cancelled;
-  const std::string all = std::to_string(trials_.size());
-  if (failed == trials_.size())
-    return "all " + all + " trials of the search failed, the first with: " + first;
-  std::string text = "no trial of the search was trained to its end: of " + all + " trials " +
-                     std::to_string(pruned) + " were pruned, " + std::to_string(cancelled) +
-                     " were cancelled and " + std::to_string(failed) + " failed";
-  if (pruned > 0)
-    text += "; give " + settings_.pruner_name + " bounds that good trials keep, or leave it out";
-  return first.empty() ? text : text + ". The first that failed: " + first;
 }
 
 std::vector<std::int64_t> Study::kept_trials() const {

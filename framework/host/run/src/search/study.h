@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +20,7 @@
 #include "search/study_journal.h"
 #include "search/study_record.h"
 #include "search/study_trial.h"
+#include "search/time_budget.h"
 #include "search/training_times.h"
 #include "search/trial_files.h"
 #include "session/cross_validation.h"
@@ -153,15 +153,9 @@ class Study final : public FitPlanner {
   void close_job(StudyTrial& trial, TrialState state, double seconds, bool is_news);
   void tell(const StudyTrial& trial);
 
-  std::optional<std::int64_t> cancelled_while_paused() const;
   void end_without_work(std::int64_t number, TrialState state);
   void note_elapsed();
-  std::string why_none_is_complete() const;
 
-  void end_search(const std::string& reason, const std::string& text);
-  std::optional<std::int64_t> affordable_trial(
-      double seconds, const std::function<double(std::int64_t)>& end_of) const;
-  bool may_be_best(const Trial& trial) const;
   std::optional<std::int64_t> chosen_trial() const;
   void last_training_failed(const Error& error);
   void begin_best(Orders& orders);
@@ -190,6 +184,7 @@ class Study final : public FitPlanner {
   std::vector<StudyTrial> trials_;
   const StudyRecord record_{settings_, objectives_};
   const TrainingTimes times_;
+  TimeBudget budget_;
   TrialFiles files_;
   std::vector<Job> jobs_;
   std::size_t seen_ = 0;            // jobs whose results decisions see; any, where asynchronous
@@ -199,9 +194,7 @@ class Study final : public FitPlanner {
   bool is_over_ = false;            // no job begins any more
   bool is_exhausted_ = false;       // the tuner has no more points
   nlohmann::json ended_;            // why
-  /// The best trial so far that there is time to train, where there is a time budget.
-  std::optional<std::int64_t> affordable_;
-  double noted_elapsed_ = 0;  // in the journal
+  double noted_elapsed_ = 0;        // in the journal
   std::int64_t best_ = -1;
   bool has_next_best_ = false;
   std::shared_ptr<const ResolvedWorkflow> best_document_;

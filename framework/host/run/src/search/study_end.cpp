@@ -1,0 +1,52 @@
+#include "search/study_end.h"
+
+namespace treadle::internal {
+
+nlohmann::json ended_with_trials(const SearchSettings& settings, std::int64_t trials,
+                                 bool is_exhausted) {
+  if (trials >= settings.trials)
+    return {{"reason", "trials"}, {"text", "all trials were made"}};
+  if (is_exhausted)
+    return {{"reason", "space"}, {"text", "the tuner had no more points"}};
+  return {{"reason", "pruner"}, {"text", settings.pruner_name + " had no more trials to begin"}};
+}
+
+nlohmann::json ended_by_time(std::size_t jobs, double left, std::optional<std::int64_t> best) {
+  nlohmann::json ended{{"reason", "time"},
+                       {"text", "the time budget was used up after " + std::to_string(jobs) +
+                                    (jobs == 1 ? " job" : " jobs")},
+                       {"jobs", jobs},
+                       {"seconds_left", left}};
+  if (best)
+    ended["best_trial"] = *best;
+  return ended;
+}
+
+std::string why_none_is_complete(const std::vector<StudyTrial>& trials, const std::string& pruner) {
+  if (trials.empty())
+    return "the search has no trials, as its tuner found no point in the space";
+  std::size_t failed = 0;
+  std::size_t cancelled = 0;
+  std::string first;
+  for (const StudyTrial& trial : trials) {
+    if (trial.is_cancelled) {
+      ++cancelled;
+    } else if (trial.now.state == TrialState::kFailed) {
+      ++failed;
+      if (first.empty())
+        first = trial.error;
+    }
+  }
+  const std::size_t pruned = trials.size() - failed - cancelled;
+  const std::string all = std::to_string(trials.size());
+  if (failed == trials.size())
+    return "all " + all + " trials of the search failed, the first with: " + first;
+  std::string text = "no trial of the search was trained to its end: of " + all + " trials " +
+                     std::to_string(pruned) + " were pruned, " + std::to_string(cancelled) +
+                     " were cancelled and " + std::to_string(failed) + " failed";
+  if (pruned > 0)
+    text += "; give " + pruner + " bounds that good trials keep, or leave it out";
+  return first.empty() ? text : text + ". The first that failed: " + first;
+}
+
+}  // namespace treadle::internal

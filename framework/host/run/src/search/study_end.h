@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "search/search_settings.h"
+#include "search/study_trial.h"
+
+/// Why a search has ended: {"reason": "time", "text": "…"} of result.json, and words for people.
+namespace treadle::internal {
+
+/// Of a search that has begun so many trials, and will begin no other. `is_exhausted`: the tuner
+/// has no more points.
+nlohmann::json ended_with_trials(const SearchSettings& settings, std::int64_t trials,
+                                 bool is_exhausted);
+
+/// Of one whose time is up, and which is what its first `jobs` jobs came to. `left`: seconds of the
+/// budget. `best`: the trial to train last, so that a search that goes on chooses the same.
+nlohmann::json ended_by_time(std::size_t jobs, double left, std::optional<std::int64_t> best);
+
+/// What became of trials of which none is complete.
+std::string why_none_is_complete(const std::vector<StudyTrial>& trials, const std::string& pruner);
+
+}  // namespace treadle::internal
