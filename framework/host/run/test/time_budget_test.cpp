@@ -83,6 +83,22 @@ TEST_F(TimeBudgetOfTrials, EndsTheSearchForTheBestAsSoonAsItsTimeHasCome) {
   EXPECT_EQ(budget.best_trial(), 1);
 }
 
+// Of the first trial of a process, which ASHA pauses after one epoch.
+TEST_F(TimeBudgetOfTrials, DoesNotEndForTheVeryFirstEpochAlone) {
+  add(TrialState::kPaused, 1, 3);
+  trials_[0].timed_epochs = 1;
+  trials_[0].epoch_times.add(2, /*is_first=*/true);
+  TimeBudget budget = this->budget();
+  EXPECT_EQ(budget.left_for_trials(6, shown_), 6) << "ten such epochs would not fit";
+
+  add(TrialState::kPaused, 2, .5);
+  trials_[1].timed_epochs = 1;
+  trials_[1].epoch_times.add(.25, /*is_first=*/true);
+
+  EXPECT_DOUBLE_EQ(budget.left_for_trials(5, shown_), 5 - kReserve * (.5 + 10 * .25));
+  EXPECT_EQ(budget.best_trial(), 1);
+}
+
 TEST_F(TimeBudgetOfTrials, TakesAPausedTrialUnlessOnlyCompleteOnesCanBeTheBest) {
   add(TrialState::kComplete, 2, 1);
   add(TrialState::kPaused, 1, 1);

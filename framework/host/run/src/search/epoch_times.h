@@ -16,6 +16,7 @@ class EpochTimes {
     ++mean.count;
   }
 
+  std::int64_t count() const { return first_.count + later_.count; }
   /// Seconds of an epoch to come: the mean of the later ones, where there are any, else of the
   /// first ones. Nothing: it was told of none.
   std::optional<double> next() const {

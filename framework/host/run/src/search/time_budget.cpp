@@ -15,6 +15,8 @@ constexpr double kLittleMore = 1.25;
 }  // namespace
 
 double TimeBudget::left_for_trials(double left, const std::vector<Trial>& shown) {
+  if (times_.have_only_first_epochs(workers_))
+    return left;
   const auto end_of = times_.ends(members_, workers_);
   best_ = best_within(left, shown, end_of);
   if (!best_) {

@@ -24,7 +24,7 @@ class TimeBudget {
   /// Of so many seconds that are left of the budget those for trials; none or fewer: the search is
   /// to end. `shown`: the trials as decisions see them.
   double left_for_trials(double left, const std::vector<Trial>& shown);
-  /// The one to train last if the search ends now; nothing: no trial has a value yet.
+  /// The one to train last if the search ends now; nothing: no trial has a value and a time yet.
   std::optional<std::int64_t> best_trial() const { return best_; }
 
  private:

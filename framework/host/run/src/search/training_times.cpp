@@ -29,6 +29,17 @@ TrainingTimes::TrainingTimes(const std::vector<StudyTrial>& trials, std::size_t 
       all_rows_(refits ? kAllRows : 1),
       epochs_(epochs) {}
 
+bool TrainingTimes::have_only_first_epochs(int workers) const {
+  std::int64_t epochs = 0;
+  for (const StudyTrial& trial : trials_) {
+    const bool is_of_another_process = trial.timed_epochs > 0 && trial.epoch_times.count() == 0;
+    if (is_complete(trial.now) || is_of_another_process)
+      return false;
+    epochs += trial.epoch_times.count();
+  }
+  return epochs <= workers;
+}
+
 /// Of one fold: what was trained of the trial, and the epochs that a training of its document has
 /// besides.
 double TrainingTimes::of_fit(std::int64_t trial, std::optional<double> usual_epochs) const {

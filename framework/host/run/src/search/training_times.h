@@ -24,6 +24,10 @@ class TrainingTimes {
   TrainingTimes(const std::vector<StudyTrial>& trials, std::size_t folds, bool refits,
                 Epochs epochs);
 
+  /// Whether no epochs were timed but the very first ones of the process, one of each worker, which
+  /// load what all later ones use. What they took says little of a training.
+  bool have_only_first_epochs(int workers) const;
+
   /// The last training of a search, with this trial's document: all of its fits.
   double of_last(std::int64_t trial) const;
   /// A member of an ensemble, with this trial's document.
