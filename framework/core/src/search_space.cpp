@@ -24,6 +24,8 @@ using Json = nlohmann::json;
 constexpr double kInactive = std::numeric_limits<double>::quiet_NaN();
 // Integers up to here are doubles without rounding.
 constexpr std::int64_t kLargestInteger = std::int64_t{1} << 53;
+// A number that is no further from a value is that value, as a share of the step.
+constexpr double kSameStep = 1e-8;
 
 /// One way to write a dimension.
 struct Form {
@@ -417,6 +419,38 @@ void normalize(std::vector<double>& weights) {
     weight /= sum;
 }
 
+/// Digits behind the point in the shortest decimal of a number: 2 of 0.25, 4 of 1e-4, none of 30.
+int decimals_of(double number) {
+  std::array<char, 32> text{};
+  const char* const end =
+      std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::scientific)
+          .ptr;
+  const std::string_view written(text.data(), static_cast<std::size_t>(end - text.data()));
+  const std::size_t point = written.find('.');  // "2.5e-01"
+  const std::size_t power = written.find('e');
+  const int digits = point == std::string_view::npos ? 0 : static_cast<int>(power - point) - 1;
+  int exponent = 0;
+  std::from_chars(written.data() + power + 2, end, exponent);
+  return std::max(digits - (written[power + 1] == '-' ? -exponent : exponent), 0);
+}
+
+/// low + index * step as on paper: 3 * 0.1 is 0.3, where floating-point numbers give
+/// 0.30000000000000004. All three are counted in units of the last decimal, and one division of
+/// exact numbers rounds.
+double in_decimals(double low, double step, std::int64_t index) {
+  constexpr int kMostDecimals = 15;  // a number with more is no decimal that somebody has written
+  const double plain = low + static_cast<double>(index) * step;
+  const int decimals = std::max(decimals_of(low), decimals_of(step));
+  if (decimals > kMostDecimals)
+    return plain;
+  double scale = 1;
+  for (int i = 0; i < decimals; ++i)
+    scale *= 10;
+  const double units =
+      std::round(low * scale) + static_cast<double>(index) * std::round(step * scale);
+  return std::abs(units) < static_cast<double>(kLargestInteger) ? units / scale : plain;
+}
+
 std::int64_t product(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   return __builtin_mul_overflow(a, b, &result) ? std::numeric_limits<std::int64_t>::max() : result;
@@ -469,6 +503,8 @@ double Dimension::value(std::int64_t index) const {
   // The last value is the upper bound itself, whatever the steps round to.
   if (index == count() - 1)
     return high;
+  if (kind == Kind::kFloat)
+    return in_decimals(low, step, index);
   return low + static_cast<double>(index) * (step == 0 ? 1 : step);
 }
 
@@ -552,7 +588,11 @@ std::optional<double> Dimension::read(const Json& written) const {
                                   : std::optional(static_cast<double>(found - choices.begin()));
   }
   const std::optional<double> number = bound_of(written, kind);
-  return number && contains(*number) ? number : std::nullopt;
+  if (!number || std::isnan(*number))
+    return std::nullopt;
+  // Programs that add up steps write the rounding as well, such as 0.30000000000000004.
+  const double value = nearest(*number);
+  return std::abs(value - *number) <= kSameStep * step ? std::optional(value) : std::nullopt;
 }
 
 Dimension uniform(std::string name, double low, double high, double step) {

@@ -85,6 +85,53 @@ TEST(SearchSpace, TheLastStepIsTheBoundItself) {
   EXPECT_EQ(tenths.nearest(99), 0.7);
 }
 
+// Expected: python3 -c 'from decimal import Decimal as D
+// print([float(D("LOW") + i * D("STEP")) for i in range(COUNT)])'
+TEST(SearchSpace, ValuesOnStepsAreTheDecimalsThatAPersonWouldWrite) {
+  const auto values = [](const Dimension& dimension) {
+    std::vector<double> all;
+    for (std::int64_t i = 0; i < dimension.count(); ++i)
+      all.push_back(dimension.value(i));
+    return all;
+  };
+
+  EXPECT_EQ(values(uniform("x", 0, 0.9, 0.1)),
+            (std::vector{0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}));
+  EXPECT_EQ(values(uniform("x", -0.35, 0.35, 0.07)),
+            (std::vector{-0.35, -0.28, -0.21, -0.14, -0.07, 0.0, 0.07, 0.14, 0.21, 0.28, 0.35}));
+  EXPECT_EQ(values(uniform("x", 1e-4, 7e-4, 1e-4)),
+            (std::vector{1e-4, 2e-4, 3e-4, 4e-4, 5e-4, 6e-4, 7e-4}));
+  EXPECT_EQ(values(uniform("x", 1000000.05, 1000000.55, 0.1)),
+            (std::vector{1000000.05, 1000000.15, 1000000.25, 1000000.35, 1000000.45, 1000000.55}));
+  EXPECT_EQ(values(uniform("x", 0, 60, 20)), (std::vector{0.0, 20.0, 40.0, 60.0}));
+  // A step that is no decimal is added as it is.
+  EXPECT_EQ(uniform("x", 0, 1, 1.0 / 3).value(1), 1.0 / 3);
+  EXPECT_EQ(uniform("x", 0, 3e300, 1e300).value(2), 2e300);
+  EXPECT_EQ(uniform("x", 0, 3e-300, 1e-300).value(2), 2e-300);
+}
+
+TEST(SearchSpace, EveryWayToAStepHasTheSameBits) {
+  const SearchSpace space({uniform("x", 0, 0.5, 0.1)});
+  const Dimension& tenths = space[0];
+
+  EXPECT_NE(3 * 0.1, 0.3);  // what makes the case one
+  EXPECT_EQ(tenths.nearest(0.29), 0.3);
+  EXPECT_EQ(tenths.from_unit(tenths.to_unit(0.3)), 0.3);
+  EXPECT_TRUE(tenths.contains(0.3));
+  EXPECT_EQ(SearchGrid(space, 2).at(3)[0], 0.3);
+  EXPECT_EQ(space.to_json(SearchGrid(space, 2).at(3)).dump(), R"({"x":0.3})");
+}
+
+TEST(SearchSpace, ReadsAStepThatAnotherProgramHasAddedUp) {
+  const Dimension tenths = uniform("x", 0, 0.5, 0.1);
+
+  EXPECT_EQ(tenths.read(3 * 0.1), 0.3);
+  EXPECT_EQ(tenths.read(0.3), 0.3);
+  EXPECT_EQ(tenths.read(0.3001), std::nullopt);
+  EXPECT_EQ(tenths.read(0.6), std::nullopt);
+  EXPECT_EQ(uniform("x", 0, 0.5).read(0.5000000001), std::nullopt);
+}
+
 TEST(SearchSpace, EveryProblemIsReportedWithItsLine) {
   const std::string problems = space_problems(R"({
     "a": {"uniform": [1, "x"]},
