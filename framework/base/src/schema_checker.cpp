@@ -84,6 +84,17 @@ bool is_one_of(const json& value, const json& choices) {
   return std::find(choices.begin(), choices.end(), value) != choices.end();
 }
 
+/// " such as "8GiB"", as the schema has examples; else nothing.
+std::string such_as(const json& schema) {
+  const json* examples = array_keyword(schema, "examples");
+  if (!examples || examples->empty())
+    return {};
+  std::vector<std::string> words;
+  for (const json& example : *examples)
+    words.push_back(quote_value(example));
+  return " such as " + joined(words, " or ");
+}
+
 // The types that `value` has none of.
 void expect_type(const json& value, const json& types, Expectation& expected) {
   if (types.is_string()) {
@@ -190,6 +201,12 @@ const SharedType* shared_type(const json& schema) {
   return nullptr;
 }
 
+/// A duration as those that make sense at this place, where the schema names some.
+std::string phrase_of(const SharedType& type, const json& schema) {
+  const std::string examples = type.name == "duration" ? such_as(schema) : std::string();
+  return examples.empty() ? std::string(type.phrase) : "a duration" + examples;
+}
+
 Expectation branch_expectation(const json& value, const json* branches);
 
 // Whether the value is of the right kind at all, before its details are looked at.
@@ -203,11 +220,14 @@ Expectation expectation(const json& value, const json& schema) {
   }
   if (const SharedType* type = shared_type(schema)) {
     if (!type->kind_fits(value))
-      add_kind(expected, std::string(type->phrase));
+      add_kind(expected, phrase_of(*type, schema));
     return expected;
   }
-  if (const json* types = any_keyword(schema, "type"))
+  if (const json* types = any_keyword(schema, "type")) {
     expect_type(value, *types, expected);
+    if (*types == "string" && !expected.phrases.empty())
+      expected.phrases.front() += such_as(schema);
+  }
   if (!expected.phrases.empty())
     return expected;
   if (const json* only = any_keyword(schema, "const"); only && *only != value) {
@@ -326,7 +346,10 @@ class Walker {
       try {
         type->normalise(value, base_);
       } catch (const std::invalid_argument& refused) {
-        report(spot.pointer, refused.what());
+        const std::string phrase = phrase_of(*type, schema);
+        report(spot.pointer, phrase == type->phrase
+                                 ? refused.what()
+                                 : "expected " + phrase + ", got " + quote_value(value));
         return;
       }
     }

@@ -153,6 +153,12 @@ TEST(Schema, SaysOneSentenceForEachKindOfMistake) {
        "or \"45s\", got \"fast\""},
       {"5", R"({"x-treadle-type": "duration"})",
        "expected a duration such as \"5%\", \"10ep\", \"500st\" or \"2h\", got 5"},
+      // Where only some make sense, examples name them.
+      {"20", R"({"type": "string", "x-treadle-type": "duration", "examples": ["2h", "90s"]})",
+       "expected a duration such as \"2h\" or \"90s\", got 20"},
+      {R"("2 hours")", R"({"x-treadle-type": "duration", "examples": ["2h", "90s"]})",
+       "expected a duration such as \"2h\" or \"90s\", got \"2 hours\""},
+      {"8", R"({"type": "string", "examples": ["8GiB"]})", "expected text such as \"8GiB\", got 8"},
       {R"("2h")", R"({"x-treadle-type": "counted_duration"})",
        "expected a share of the training, epochs or steps (\"5%\", \"10ep\", \"500st\"), because "
        "wall time would make "
