@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -54,6 +55,17 @@ bool is_infinity(std::string_view text) {
     return std::equal(text.begin(), text.end(), word.begin(), word.end(), same);
   };
   return is("inf") || is("infinity");
+}
+
+/// "5,1" for 5.1, as spreadsheets write it in many countries.
+bool has_decimal_comma(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos)
+    return false;
+  std::string with_point(text);
+  with_point[comma] = '.';
+  double value = 0;
+  return read_whole_number(with_point, value);
 }
 
 Reads reads_for_kind(TargetKind kind) {
@@ -155,6 +167,8 @@ class RowParser {
   void decide_target(FieldReader& reader, std::string_view text);
   std::int64_t add_label(std::size_t field, LabelDictionary& labels, std::string_view text);
   bool is_missing(std::string_view text) const;
+  /// What to do with a text where a trained model needs a number to predict from.
+  std::string remedy_for_text(const FieldReader& reader) const;
   bool may_stand_for_missing(double value) const;
   void row_problem(std::size_t field, const std::string& message);
 
@@ -522,6 +536,9 @@ void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
       reads == Reads::kNumber || reads == Reads::kCategory || reads == Reads::kDate;
   constexpr const char* kDropRow = "; \"missing\": \"drop_row\" leaves such rows out";
   constexpr const char* kImpute = ", \"nan\" hands them to the transform \"impute\"";
+  constexpr const char* kTrainedWithout =
+      ", and the model was trained without missing values. Leave the row out, or train with "
+      "\"missing\": \"nan\" and the transform \"impute\"";
   const bool is_let_pass =
       is_feature && (request_.missing_inputs || (known_ && options_.unknown_is_missing));
   if (is_target(reads) && options_.drops_rows_without_target) {
@@ -538,8 +555,10 @@ void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
       drop_ = request_.purpose != Purpose::kPredict;
       return;
     case Missing::kError:
-      row_problem(field, "the value is missing" + got + (known_ ? "" : kDropRow) +
-                             (known_ || !is_feature ? "" : kImpute));
+      row_problem(field, "the value is missing" + got +
+                             (!known_      ? kDropRow + std::string(is_feature ? kImpute : "")
+                              : is_feature ? kTrainedWithout
+                                           : ""));
       return;
     case Missing::kNan:
       break;
@@ -553,8 +572,9 @@ void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
     return;
   }
   if (known_ && !known_->columns[reader.feature].may_be_missing && !is_let_pass) {
-    row_problem(field,
-                "the value is missing" + got + ", which never happened in the training data");
+    row_problem(field, "the value is missing" + got +
+                           ", which never happened in the training data. Leave the row out, or "
+                           "train with \"handle_unknown\": \"missing\"");
     return;
   }
   parsed_.has_missing[reader.feature] = 1;
@@ -578,7 +598,11 @@ bool RowParser<T>::take_number(std::size_t field, const FieldReader& reader, std
   }
   if (!read_whole_number(text, value)) {
     std::string remedy;
-    if (!known_ && reads == Reads::kNumber) {
+    if (has_decimal_comma(text)) {
+      remedy = "; write it with a decimal point, and thousands without a separator";
+    } else if (known_ && reads == Reads::kNumber) {
+      remedy = remedy_for_text(reader);
+    } else if (!known_ && reads == Reads::kNumber) {
       remedy = "; list the column in \"categorical\" or the text in \"missing_values\"";
     } else if (!known_ && reads == Reads::kTargetNumber) {
       remedy = request_.task == Task::kRegression
@@ -596,6 +620,19 @@ bool RowParser<T>::take_number(std::size_t field, const FieldReader& reader, std
     return false;
   }
   return true;
+}
+
+template <typename T>
+std::string RowParser<T>::remedy_for_text(const FieldReader& reader) const {
+  const bool may_be_missing =
+      request_.missing_inputs || options_.unknown_is_missing ||
+      (options_.missing == Missing::kNan && known_->columns[reader.feature].may_be_missing);
+  if (may_be_missing) {
+    return "; if it stands for a missing value, write one of " +
+           quoted_list(options_.missing_values) + ", the \"missing_values\" of the training";
+  }
+  return "; the model was trained without missing values in this column, so leave the row out, or "
+         "train with the text in \"missing_values\"";
 }
 
 template <typename T>

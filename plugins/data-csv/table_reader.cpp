@@ -204,21 +204,26 @@ Table read_rows(CsvScanner& scanner, const RowPlan& plan) {
   return TableBuilder<T>(scanner.shown(), plan, parse_rows<T>(scanner, plan)).finish();
 }
 
-[[noreturn]] void fail_for_separator(const std::string& place, const std::string& found,
+[[noreturn]] void fail_for_separator(const CsvOptions& options, bool is_known,
+                                     const std::string& place, const std::string& found,
                                      char other) {
   const std::string shown = shown_separator(other);
+  // What a trained model reads is as its training data was.
   throw DataError(place + ": " + found + "; the separator seems to be " + shown +
-                  ". Set \"separator\": " + shown);
+                  (is_known
+                       ? ", and the model reads files with " + shown_separator(options.separator) +
+                             ", as its training data had: write the file with that"
+                       : ". Set \"separator\": " + shown));
 }
 
 // A first row of one field, or followed by one of another number, was written with another
 // separator, more often than not. `next` is empty at the end of the file.
-void check_separator(const CsvOptions& options, const std::string& place,
+void check_separator(const CsvOptions& options, bool is_known, const std::string& place,
                      const std::vector<std::string>& first, const std::vector<std::string>& next) {
   if (first.size() > 1 && (next.empty() || next.size() == first.size()))
     return;
   if (const std::optional<char> other = other_separator(options)) {
-    fail_for_separator(place,
+    fail_for_separator(options, is_known, place,
                        first.size() == 1
                            ? "the line has one field, " + quote_text(first[0])
                            : "the line has " + std::to_string(first.size()) +
@@ -229,7 +234,7 @@ void check_separator(const CsvOptions& options, const std::string& place,
 
 /// The same for first rows that cannot be cut: with the wrong separator, quotes are not where
 /// fields begin and end.
-void check_first_rows(const CsvOptions& options) {
+void check_first_rows(const CsvOptions& options, bool is_known) {
   const std::optional<char> other = other_separator(options);
   if (!other)
     return;
@@ -240,7 +245,7 @@ void check_first_rows(const CsvOptions& options) {
       scanner.read_row();
   } catch (const DataError&) {
     fail_for_separator(
-        scanner.shown() + ":" + std::to_string(scanner.line()),
+        options, is_known, scanner.shown() + ":" + std::to_string(scanner.line()),
         "the line cannot be cut into fields at " + shown_separator(options.separator), *other);
   }
 }
@@ -279,8 +284,8 @@ Table read_whole_table(const CsvOptions& options, const OpenRequest& request,
   const std::string place =
       options.header ? scanner.shown() + ":" + std::to_string(scanner.line()) : scanner.shown();
   const std::vector<std::string> first = options.header ? scanner.read_row() : scanner.peek_row();
-  check_separator(options, scanner.shown() + ":" + std::to_string(first_line), first,
-                  options.header ? scanner.peek_row() : std::vector<std::string>());
+  check_separator(options, known.has_value(), scanner.shown() + ":" + std::to_string(first_line),
+                  first, options.header ? scanner.peek_row() : std::vector<std::string>());
   std::vector<std::string> names =
       options.header ? first : numbered_columns(static_cast<std::int64_t>(first.size()));
   const TableLayout layout = known ? known->layout : training_layout(options, names, place);
@@ -328,7 +333,7 @@ Table read_table(const CsvOptions& options, const OpenRequest& request,
   try {
     return read_whole_table(options, request, known);
   } catch (const DataError&) {
-    check_first_rows(options);
+    check_first_rows(options, known.has_value());
     throw;
   }
 }

@@ -116,6 +116,14 @@ TEST_F(CsvErrors, NameTheSeparatorThatFitsWhereQuotesHideIt) {
   EXPECT_TRUE(testing::tells(error("a,y\n1,\"2\";3\n"), "x.csv:2", {"closing", "behind"}));
 }
 
+TEST_F(CsvErrors, SayHowADecimalIsWritten) {
+  const std::string told = "; write it with a decimal point, and thousands without a separator";
+
+  EXPECT_EQ(error("a;y\n5,1;1\n5,2;2\n", {{"separator", ";"}}),
+            "x.csv:2: column \"a\": expected a number, got \"5,1\"" + told +
+                "\nx.csv:3: column \"a\": expected a number, got \"5,2\"" + told);
+}
+
 TEST_F(CsvErrors, CheckLabelsAndDistributions) {
   const auto with = [&](const char* text, const char* kind) {
     return error(text, {{"target",
@@ -284,9 +292,24 @@ TEST_F(CsvErrors, OfLaterFilesSayWhatTheModelKnows) {
       "training data had \"blue\", \"red\"; did you mean \"red\"?\n"
       "x.csv:2: column \"kind\": unknown class \"nope\"; the model's classes are \"no\", \"yes\"");
   EXPECT_EQ(later(Purpose::kPredict, "color,n,m\nred,x,1\nred,,\n", parameters),
-            "x.csv:2: column \"n\": expected a number, got \"x\"\n"
+            "x.csv:2: column \"n\": expected a number, got \"x\"; the model was trained without "
+            "missing values in this column, so leave the row out, or train with the text in "
+            "\"missing_values\"\n"
             "x.csv:3: column \"n\": the value is missing, which never happened in the training "
-            "data");
+            "data. Leave the row out, or train with \"handle_unknown\": \"missing\"");
+  EXPECT_EQ(later(Purpose::kPredict, "color,n,m\nred,1,n/a\n", parameters),
+            "x.csv:2: column \"m\": expected a number, got \"n/a\"; if it stands for a missing "
+            "value, write one of \"\", \"NA\", \"NaN\", \"nan\", \"null\", \"?\", the "
+            "\"missing_values\" of the training");
+  EXPECT_EQ(
+      later(Purpose::kPredict, "color,n,m\nred,,1\n", {{"categorical", {"color"}}}),
+      "x.csv:2: column \"n\": the value is missing, and the model was trained without missing "
+      "values. Leave the row out, or train with \"missing\": \"nan\" and the transform "
+      "\"impute\"");
+  // No command that predicts has an option for the separator.
+  EXPECT_EQ(later(Purpose::kPredict, "color;n;m\nred;1;1\n", parameters),
+            "x.csv:1: the line has one field, \"color;n;m\"; the separator seems to be \";\", and "
+            "the model reads files with \",\", as its training data had: write the file with that");
   EXPECT_EQ(later(Purpose::kPredict, "color,n,m\nred,1,\n",
                   {{"categorical", {"color"}}, {"missing", "drop_row"}}),
             "x.csv:2: column \"m\": the value is missing; a row to predict cannot be dropped, "
