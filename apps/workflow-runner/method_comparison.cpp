@@ -337,14 +337,14 @@ MethodComparison compare_methods(const std::vector<RunRecord>& runs,
   std::vector<Settings> settings;
   for (const Group& group : groups)
     settings.push_back(group.settings);
-  comparison.keys = differing_keys(settings);
-  for (Group& group : groups) {
-    Method& method = group.method;
+  DifferingSettings differing = differing_settings(std::move(settings));
+  comparison.keys = std::move(differing.keys);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    Method& method = groups[i].method;
     method.label = method.runs.size() == 1
                        ? measured[method.runs.front()].name
                        : "method " + std::to_string(comparison.methods.size() + 1);
-    for (const std::string& key : comparison.keys)
-      method.settings.push_back(setting_in(group.settings, key));
+    method.settings = std::move(differing.values[i]);
     for (const ResultNumber& number : comparison.numbers)
       method.spreads.push_back(spread_of(values_of(method, measured, number.name)));
     std::vector<double> seconds;

@@ -121,6 +121,8 @@ RunRecord read_run(const fs::path& folder) {
   const Json& name = member(record.document, "name");
   record.name = name.is_string() ? name.get<std::string>() : folder.filename().string();
   record.result = json_of(folder / "result.json");
+  if (record.result.is_object() && record.document.contains("search"))
+    record.best = json_of(folder / "best.json");
   read_times(record);
   if (record.result.is_object()) {
     record.state = RunState::kFinished;

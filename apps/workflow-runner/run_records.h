@@ -29,6 +29,7 @@ struct RunRecord {
   std::string metric;
   nlohmann::json metric_value;
   nlohmann::json document;  ///< resolved
+  nlohmann::json best;      ///< the document of a search's best trial; null unless it is finished
   nlohmann::json result;    ///< null unless it is finished
 };
 

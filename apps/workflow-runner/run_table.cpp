@@ -91,7 +91,7 @@ RunTable run_table(const std::vector<RunRecord>& runs, const std::vector<Measure
   std::vector<Settings> settings;
   std::map<std::string, std::string> better;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    settings.push_back(settings_of(runs[i]));
+    settings.push_back(trained_settings_of(runs[i]));
     for (const ResultNumber& one : measured[i].numbers) {
       if (better.emplace(one.name, one.better).second)
         table.numbers.push_back(one.name);
@@ -99,16 +99,15 @@ RunTable run_table(const std::vector<RunRecord>& runs, const std::vector<Measure
   }
   table.numbers.emplace_back(is_within_budget ? kUpdatesColumn : kEpochsColumn);
   table.numbers.emplace_back(kTimeColumn);
-  const std::vector<std::string> keys = differing_keys(settings);
-  for (const std::string& key : keys)
+  const DifferingSettings differing = differing_settings(std::move(settings));
+  for (const std::string& key : differing.keys)
     table.keys.push_back(column_of(key, table.numbers));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     RunTable::Row& row = table.rows.emplace_back();
     row.run = measured[i].name;
     for (const std::string& name : table.numbers)
       row.values.push_back(value_of(runs[i], measured[i], name, is_within_budget));
-    for (const std::string& key : keys)
-      row.values.push_back(setting_in(settings[i], key));
+    row.values.insert(row.values.end(), differing.values[i].begin(), differing.values[i].end());
   }
   if (!sort.empty()) {
     const auto direction = better.find(sort);
@@ -118,27 +117,40 @@ RunTable run_table(const std::vector<RunRecord>& runs, const std::vector<Measure
 }
 
 std::string RunTable::text(const Terminal& terminal) const {
-  std::vector<std::size_t> shown;
   Cells head{kRunColumn};
-  for (std::size_t i = 0; i < numbers.size() + keys.size(); ++i) {
-    const bool is_number = i < numbers.size();
-    if (is_number && is_of_one_class(numbers[i]))
+  std::vector<Cells> lines;
+  for (const Row& row : rows)
+    lines.push_back({row.run});
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (is_of_one_class(numbers[i]))
       continue;
-    shown.push_back(i);
-    head.push_back(is_number ? numbers[i] : keys[i - numbers.size()]);
-  }
-  std::vector<Cells> cells;
-  for (const Row& row : rows) {
-    Cells& line = cells.emplace_back(Cells{row.run});
-    for (const std::size_t i : shown) {
-      const Json& value = row.values[i];
-      line.push_back(i >= numbers.size() ? setting_text(value)
-                     : numbers[i] == kTimeColumn && value.is_number()
-                         ? seconds_text(value.get<double>())
-                         : value_text(value));
+    head.push_back(numbers[i]);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const Json& value = rows[r].values[i];
+      lines[r].push_back(numbers[i] == kTimeColumn && value.is_number()
+                             ? seconds_text(value.get<double>())
+                             : value_text(value));
     }
   }
-  return table_text(head, cells, 1, terminal);
+  Cells whole_head = head;
+  std::vector<Cells> whole = lines;
+  whole_head.insert(whole_head.end(), keys.begin(), keys.end());
+  std::vector<Cells> settings;  // a line for each key, a column for each run
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    Cells& line = settings.emplace_back(Cells{keys[i]});
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      line.push_back(setting_text(rows[r].values[numbers.size() + i]));
+      whole[r].push_back(line.back());
+    }
+  }
+  // Beside the numbers as long as a line holds them, else below, where paths are read downwards.
+  if (keys.empty() || table_width(whole_head, whole) <= terminal.width())
+    return table_text(whole_head, whole, 1, terminal);
+  Cells runs{"setting"};
+  for (const Row& row : rows)
+    runs.push_back(row.run);
+  return table_text(head, lines, 1, terminal) + "\n" + terminal.bold("Settings") + "\n" +
+         table_text(runs, settings, 1, terminal);
 }
 
 std::string RunTable::csv() const {

@@ -11,8 +11,8 @@
 
 namespace treadle::cli {
 
-/// Runs side by side: a row for each, with its numbers and those keys of the documents that are not
-/// the same in all of them.
+/// Runs side by side: a row for each, with its numbers and those settings that its model was
+/// trained by, the best trial's of a search, that are not the same in all runs.
 struct RunTable {
   std::vector<std::string> numbers;  ///< "loss", then metrics, "epochs" or "updates", "time"
   std::vector<std::string> keys;     ///< "optimizer.learning_rate"; a list is one value
@@ -22,6 +22,8 @@ struct RunTable {
   };
   std::vector<Row> rows;
 
+  /// Settings that no line has room for beside the numbers are a table of their own, with a column
+  /// for each run.
   std::string text(const Terminal& terminal) const;
   std::string csv() const;
   /// A list, an object for each row.

@@ -1,6 +1,9 @@
 #include "text_table.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <numeric>
 
 #include <treadle/base/text_wrap.h>
 
@@ -13,17 +16,28 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kWidestCell = 32;
 constexpr std::string_view kBetween = "  ";
+constexpr std::size_t kLongestWritten = 10;  // digits of a number that somebody has typed
 
-}  // namespace
-
-std::string table_text(const Cells& head, const std::vector<Cells>& rows, std::size_t left_columns,
-                       const Terminal& terminal) {
+std::vector<std::size_t> widths_of(const Cells& head, const std::vector<Cells>& rows) {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < head.size(); ++i) {
     widths.push_back(columns_of(head[i]));
     for (const Cells& row : rows)
       widths.back() = std::max(widths.back(), columns_of(row[i]));
   }
+  return widths;
+}
+
+}  // namespace
+
+std::size_t table_width(const Cells& head, const std::vector<Cells>& rows) {
+  const std::vector<std::size_t> widths = widths_of(head, rows);
+  return std::accumulate(widths.begin(), widths.end(), kBetween.size() * (widths.size() - 1));
+}
+
+std::string table_text(const Cells& head, const std::vector<Cells>& rows, std::size_t left_columns,
+                       const Terminal& terminal) {
+  const std::vector<std::size_t> widths = widths_of(head, rows);
   std::string text;
   for (std::size_t begin = 1; begin < head.size();) {
     std::size_t total = widths[0] + kBetween.size() + widths[begin];
@@ -64,6 +78,11 @@ std::string value_text(const Json& value) {
 }
 
 std::string setting_text(const Json& value) {
+  if (value.is_number_float() && value.dump().size() > kLongestWritten) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.6g", value.get<double>());
+    return text.data();
+  }
   return value.is_null()     ? "-"
          : value.is_string() ? cut_to(value.get<std::string>(), kWidestCell)
                              : cut_to(value.dump(), kWidestCell);

@@ -137,6 +137,29 @@ TEST_F(Compare, ComparesAfterTheSameNumberOfUpdates) {
   EXPECT_THAT(text, AllOf(HasSubstr("After "), HasSubstr("the longest that all reach")));
 }
 
+TEST_F(Compare, ShowsTheValuesThatSearchesHaveChosen) {
+  const auto tuned = [&](int seed) {
+    return trained(seed,
+                   {{"search",
+                     {{"trials", 2},
+                      {"tuner", "random"},
+                      {"space", {{"optimizer.learning_rate", {{"uniform", {0.01, 0.1}}}}}}}}});
+  };
+  const std::vector<std::string> runs{tuned(1), tuned(2), trained(1)};
+
+  const json compared = compare({runs[0], runs[1], runs[2], "--json"}).json();
+
+  for (std::size_t i = 0; i < 2; ++i) {
+    const json best = json::parse(read(runs[i] + "/best.json"));
+    EXPECT_EQ(compared.at("runs")[i].at("settings").at("optimizer.learning_rate"),
+              best.at("optimizer").at("learning_rate"));
+  }
+  EXPECT_EQ(compared.at("runs")[2].at("settings").at("search.tuner.use"), json());
+  // Two seeds of one search are a method, whatever they have chosen.
+  EXPECT_EQ(compared.at("methods").size(), 2);
+  EXPECT_EQ(compared.at("methods")[0].at("runs").size(), 2);
+}
+
 TEST_F(Compare, ComparesByTestRows) {
   const json split{{"validation",
                     {{"use", "hold_out"}, {"fraction", 0.2}, {"test_fraction", 0.2}, {"seed", 1}}}};
