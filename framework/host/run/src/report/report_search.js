@@ -20,10 +20,11 @@
   const hasValue = (t) => isComplete(t) && valueOf(t) !== null;
   const compared = () => all.filter(hasValue);
 
-  // Of "optimizer.learning_rate" as much, from the end, as no other path has.
+  // Of "optimizer.learning_rate" as much, from the end, as no other path has; "layers.1" rather than "1".
   const labels = search.paths.map((path) => {
     const words = path.split(".");
     for (let i = words.length - 1; i > 0; --i) {
+      if (/^\d+$/.test(words[i])) continue;
       const end = words.slice(i).join(".");
       if (!search.paths.some((other) => other !== path && (other === end || other.endsWith("." + end)))) return end;
     }
