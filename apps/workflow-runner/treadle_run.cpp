@@ -343,9 +343,17 @@ void tune(const CommandLine& line) {
   });
 }
 
+std::string notes_text(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes)
+    text += "note: " + note + "\n";
+  return text;
+}
+
 void check_with_data(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
+  const std::vector<std::string> notes = notes_on_search(runtime, workflow);
   const DryRun dry = dry_run(runtime, workflow);
   Json facts{{"data", dry.data}, {"model", dry.model}, {"validation", dry.validation}};
   if (!dry.search.is_null()) {
@@ -357,6 +365,7 @@ void check_with_data(const CommandLine& line) {
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
                {"problems", Json::array()},
+               {"notes", notes},
                {"resolved", workflow.resolved},
                {"data", dry.data},
                {"model", dry.model},
@@ -367,7 +376,7 @@ void check_with_data(const CommandLine& line) {
                {"estimated_device_bytes", dry.estimated_device_bytes}});
   } else if (!line.has("quiet")) {
     print(line.arguments[0] + ": no problems found; one batch went through everything\n" +
-          facts_text(facts) + "memory: about " +
+          notes_text(notes) + facts_text(facts) + "memory: about " +
           bytes_text(static_cast<double>(dry.estimated_bytes)) +
           " at the peak, on top of the program itself\n" +
           (dry.estimated_device_bytes == 0
@@ -382,18 +391,16 @@ void check_with_data(const CommandLine& line) {
 void check_without_data(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
-  const std::vector<std::string> notes = notes_on_precision(runtime, workflow);
-  expect_search(runtime, workflow);
+  std::vector<std::string> notes = notes_on_precision(runtime, workflow);
+  for (std::string& note : notes_on_search(runtime, workflow))
+    notes.push_back(std::move(note));
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
                {"problems", Json::array()},
                {"notes", notes},
                {"resolved", workflow.resolved}});
   } else if (!line.has("quiet")) {
-    std::string text = line.arguments[0] + ": no problems found\n";
-    for (const std::string& note : notes)
-      text += "note: " + note + "\n";
-    print(text);
+    print(line.arguments[0] + ": no problems found\n" + notes_text(notes));
   }
 }
 

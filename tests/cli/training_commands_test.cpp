@@ -317,6 +317,43 @@ TEST_F(TrainingCommands, TuneWritesThePointsThatASearchBeginsWith) {
               HasSubstr("--points-only is about a new search; leave --join and --resume out"));
 }
 
+TEST_F(TrainingCommands, TuneOfAStudyThatHasEndedSaysSoAndHowToGoOn) {
+  const json search{{"trials", 2},
+                    {"tuner", "random"},
+                    {"storage", {{"use", "sqlite"}, {"location", "study.db"}}},
+                    {"space", {{"optimizer.learning_rate", {{"log_uniform", {1e-3, 1e-1}}}}}}};
+  given_document(1, {{"search", search}});
+  const std::string told = "had ended before; these are its trials";
+  EXPECT_THAT(run({"tune", "points.json", "-o", "first"}).out, Not(HasSubstr(told)));
+
+  const Finished again = run({"tune", "points.json", "-o", "second"});
+
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, AllOf(HasSubstr("note: search: the study \"points\" in sqlite:"),
+                               HasSubstr("study.db " + told), HasSubstr("search.study=NAME")));
+  const std::string folder = fs::directory_iterator(this->folder() / "second")->path();
+  const Finished more = run({"tune", "--resume", folder, "--add-trials", "1"});
+  EXPECT_EQ(more.code, 0) << more.err;
+  EXPECT_THAT(more.out, AllOf(HasSubstr("trial 2: "), Not(HasSubstr(told))));
+  EXPECT_THAT(run({"tune", "points.json", "-o", "third", "--set", "search.study=other"}).out,
+              Not(HasSubstr(told)));
+}
+
+TEST_F(TrainingCommands, CheckNotesAPrunerThatCannotPrune) {
+  const json search{{"trials", 2},
+                    {"pruner", {{"use", "asha"}, {"min_resource", 3}}},
+                    {"space", {{"optimizer.learning_rate", {{"log_uniform", {1e-3, 1e-1}}}}}}};
+  given_document(3, {{"search", search}});
+  const std::string told = "note: search: the pruner \"asha\" never ends a trial early";
+
+  EXPECT_THAT(run({"check", "points.json"}).out, HasSubstr(told));
+  EXPECT_THAT(run({"check", "points.json", "--dry-run"}).out, HasSubstr(told));
+  EXPECT_EQ(run({"check", "points.json", "--json"}).json().at("notes").size(), 1);
+  EXPECT_EQ(run({"check", "points.json", "--dry-run", "--json"}).json().at("notes").size(), 1);
+  EXPECT_EQ(run({"check", "points.json", "--set", "training.epochs=4"}).out,
+            "points.json: no problems found\n");
+}
+
 TEST_F(TrainingCommands, JoinRefusesAStorageThatIsNotThereAndMakesNone) {
   for (const std::string storage : {"sqlite", "journal"}) {
     const Finished joined = run({"tune", "--join", storage + ":nothing"});

@@ -25,8 +25,11 @@ namespace {
 using ::testing::AllOf;
 using testing::bits_of;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::Impatient;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::read_file;
 using testing::StepWatch;
 using testing::stopped_and_resumed;
@@ -1032,6 +1035,96 @@ TEST(Search, SaysThatNoTrialKeepsTheConstraints) {
   EXPECT_THAT(watch.notes(), Contains(HasSubstr("no trial keeps all constraints; trial ")));
 }
 
+// A value that fits no document is in the trials of all other dimensions, too.
+TEST(Search, AValueThatDoesNotFitIsReportedOnceWhereItStands) {
+  const auto problems = [](const Json& space) -> std::vector<std::string> {
+    Json document = document_of();
+    document["search"]["space"].update(space);
+    std::vector<std::string> found;
+    try {
+      const Runtime runtime = watching_runtime();
+      expect_search(runtime, runtime.resolve(document));
+    } catch (const DocumentError& error) {
+      for (const Problem& problem : error.problems())
+        found.push_back(problem.pointer + ": " + problem.message);
+    }
+    return found;
+  };
+
+  EXPECT_THAT(problems({{"model.hidden", {{"choice", {{4}, {-3}}}}}}),
+              ElementsAre("/search/space/model.hidden: with [-3]: /model/hidden/0: must be >= 1, "
+                          "got -3"));
+  EXPECT_THAT(problems({{"model.droput", {{"uniform", {0, 1}}}}}),
+              ElementsAre(AllOf(HasSubstr("/search/space/model.droput: with 0.0: /model/droput: "
+                                          "unknown key \"droput\"; did you mean \"dropout\"?"),
+                                Not(HasSubstr("--set")))));
+  EXPECT_THAT(problems({{"model.hidden.{0..2}", {{"int", {0, 5}}}}}),
+              ElementsAre(HasSubstr("/search/space/model.hidden.{0..2}: with 0: /model/hidden/")));
+  EXPECT_THAT(problems({{"model.hidden.7", {{"int", {1, 5}}}}}),
+              ElementsAre(HasSubstr("/search/space/model.hidden.7: with 1: ")));
+  EXPECT_THAT(problems({{"/data/rows", {{"int", {10, 20}}}}}),
+              ElementsAre(HasSubstr("/search/space/~1data~1rows: \"data\" is the same for all "
+                                    "trials")));
+  EXPECT_THAT(problems({{"model.dropout", {{"uniform", {0, 2}}}},
+                        {"optimizer.weight_decay", {{"uniform", {-1, 0.1}}}}}),
+              ElementsAre(HasSubstr("/search/space/model.dropout: with 2.0: "),
+                          HasSubstr("/search/space/optimizer.weight_decay: with -1.0: ")));
+}
+
+TEST(Search, AValueThatFitsSomeChoicesOnlyIsToldItsCondition) {
+  Json document = document_of();
+  document["search"]["space"]["optimizer.betas"] = {{"choice", {{0.9, 0.99}, {0.8, 0.9}}}};
+  const Runtime runtime = watching_runtime();
+
+  try {
+    expect_search(runtime, runtime.resolve(document));
+    FAIL() << "sgd has no betas";
+  } catch (const DocumentError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("/search/space/optimizer.betas: with [0.8,0.9]: "
+                                              "/optimizer/betas: unknown key \"betas\""),
+                                    HasSubstr("; to try it with the others only, add \"when\": "
+                                              "{\"optimizer\":[{\"use\":\"adamw\"}]}")));
+    EXPECT_EQ(error.problems().size(), 1);
+  }
+}
+
+TEST(Search, NotesAPrunerThatJudgesNoTrialBeforeItsEnd) {
+  const Runtime runtime = watching_runtime();
+  const auto notes = [&](const Json& pruner, const Json& training = Json::object()) {
+    Json document = document_of();
+    document["training"].update(training);
+    document["search"]["pruner"] = pruner;
+    return notes_on_search(runtime, runtime.resolve(document));
+  };
+  const auto idle = [](const std::string& name, const std::string& why) {
+    return ElementsAre("search: the pruner \"" + name + "\" never ends a trial early: " + why +
+                       "; let it judge earlier, raise \"training.epochs\", or leave \"pruner\" "
+                       "out");
+  };
+  const Json asha{{"use", "asha"}, {"min_resource", 2}};
+
+  EXPECT_THAT(notes(asha), idle("asha", "it first judges after epoch 2, and trials have 2 epochs"));
+  EXPECT_THAT(notes(asha, {{"epochs", 3}}), IsEmpty());
+  EXPECT_THAT(notes({{"use", "median"}, {"n_warmup_steps", 4}}),
+              idle("median", "it first judges after epoch 5, and trials have 2 epochs"));
+  EXPECT_THAT(notes({{"use", "median"}, {"n_warmup_steps", 0}}), IsEmpty());
+  EXPECT_THAT(notes({{"use", "hyperband"}, {"min_resource", 1}, {"max_resource", 1}}),
+              idle("hyperband", "it judges none of them, and trials have 2 epochs"));
+  // Epochs that are not validated have no value to judge.
+  EXPECT_THAT(notes(asha, {{"epochs", 4}, {"evaluate_every", 4}}),
+              idle("asha", "it first judges after epoch 4, and trials have 4 epochs"));
+
+  Json document = document_of();
+  document["search"]["pruner"] = asha;
+  document["search"]["trials"] = 1;
+  const Workspace workspace;
+  NoteWatch watch;
+  RunOptions options = workspace.options();
+  options.observers.push_back(&watch);
+  run_workflow(runtime, runtime.resolve(document), options);
+  EXPECT_THAT(watch.notes(), Contains(HasSubstr("the pruner \"asha\" never ends a trial early")));
+}
+
 struct Mistake {
   std::string name;
   Json change;  // of "search"
@@ -1071,7 +1164,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"UnknownObjective",
                 {{"objective", "acuracy"}},
                 "/search/objective: no number of the validation is called \"acuracy\"; there are "
-                "val_loss, parameter_count, flops, latency, accuracy"},
+                "val_loss, parameter_count, flops, latency, accuracy; did you mean \"accuracy\"?"},
         Mistake{"EmptySpace", {{"space", Json::object()}}, "/search/space"},
         Mistake{"SeveralObjectivesForOne",
                 {{"tuner", "gp"}, {"objective", {"val_loss", "accuracy"}}},

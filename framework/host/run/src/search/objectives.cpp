@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
 #include <treadle/core/history.h>
 
 #include "events/history_file.h"
@@ -40,11 +41,11 @@ std::vector<KnownNumber> numbers_of(const DocumentComponents& components) {
   return known;
 }
 
-std::string listed(const std::vector<KnownNumber>& known) {
-  std::string text;
+std::vector<std::string> known_names(const std::vector<KnownNumber>& known) {
+  std::vector<std::string> names;
   for (const KnownNumber& number : known)
-    text += (text.empty() ? "" : ", ") + number.name;
-  return text;
+    names.push_back(number.name);
+  return names;
 }
 
 const KnownNumber& find_known(const std::vector<KnownNumber>& known, const std::string& name,
@@ -52,9 +53,10 @@ const KnownNumber& find_known(const std::vector<KnownNumber>& known, const std::
   const auto found = std::find_if(known.begin(), known.end(),
                                   [&](const KnownNumber& number) { return number.name == name; });
   if (found == known.end()) {
+    const std::vector<std::string> names = known_names(known);
     fail_in_search(workflow, pointer,
                    "no number of the validation is called " + quote_text(name) + "; there are " +
-                       listed(known));
+                       name_list(names) + did_you_mean(name, names));
   }
   return *found;
 }
@@ -74,7 +76,7 @@ Objectives::Objectives(const SearchSettings& settings, const DocumentComponents&
                      quote_text(number.name) +
                          " is neither better when it is higher nor when it is lower; choose "
                          "another of " +
-                         listed(known));
+                         name_list(known_names(known)));
     }
     if (number.column.empty() && settings.pruner) {
       fail_in_search(workflow, pointer,

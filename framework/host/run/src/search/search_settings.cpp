@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 #include <iterator>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/host/run/workflow_run.h>
 
 #include "load/document_slots.h"
 
@@ -24,6 +28,18 @@ constexpr const char* kShared[] = {"treadle",    "name",      "seed",      "prec
 
 Place place_of(const ResolvedWorkflow& workflow, const std::string& pointer) {
   return workflow.document->place_of(pointer);
+}
+
+/// Of "model.hidden.0" and of "/model/hidden/0".
+std::vector<std::string> words_in(std::string_view path) {
+  const char separator = path.starts_with('/') ? '/' : '.';
+  std::vector<std::string> keys;
+  for (std::size_t begin = separator == '/' ? 1 : 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(separator, begin), path.size());
+    keys.emplace_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return keys;
 }
 
 /// The keys and indices of a path, indices with zeros in front, so that 2 comes before 10.
@@ -60,35 +76,70 @@ std::vector<std::size_t> writing_order(const SearchSpace& space) {
   return order;
 }
 
-std::string pointer_of(const Dimension& dimension) {
+/// Whether the key, such as "cells.{0..2}", stands for a dimension of this name.
+bool stands_for(std::string_view key, std::string_view name) {
+  const std::size_t begin = key.find('{');
+  const std::size_t end = key.find('}');
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin)
+    return key == name;
+  const std::string_view behind = key.substr(end + 1);
+  if (name.size() <= begin + behind.size() || !name.starts_with(key.substr(0, begin)) ||
+      !name.ends_with(behind))
+    return false;
+  const std::string_view index = name.substr(begin, name.size() - begin - behind.size());
+  return index.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// Where the document writes the dimension.
+std::string pointer_of(const ResolvedWorkflow& workflow, const Dimension& dimension) {
+  const nlohmann::json& space = workflow.resolved.at(kSearch).at("space");
+  if (!space.contains(dimension.name)) {
+    for (const auto& [key, unused] : space.items()) {
+      if (stands_for(key, dimension.name))
+        return child_pointer("/search/space", key);
+    }
+  }
   return child_pointer("/search/space", dimension.name);
 }
 
-void expect_free(const ResolvedWorkflow& workflow, const SearchSpace& space) {
+/// A problem for each place.
+using ProblemsByPlace = std::map<std::string, std::string>;
+
+void throw_if_any(const ResolvedWorkflow& workflow, const ProblemsByPlace& found) {
   std::vector<Problem> problems;
-  for (const Dimension& dimension : space.dimensions()) {
-    const std::string root = dimension.name.substr(0, dimension.name.find('.'));
-    if (std::find(std::begin(kShared), std::end(kShared), root) == std::end(kShared))
-      continue;
-    const std::string pointer = pointer_of(dimension);
-    problems.push_back({place_of(workflow, pointer), pointer,
-                        quote_text(root) + " is the same for all trials; search for values of the "
-                                           "model, loss, optimizer, schedule, training or "
-                                           "transforms"});
-  }
+  for (const auto& [pointer, message] : found)
+    problems.push_back({place_of(workflow, pointer), pointer, message});
   if (!problems.empty())
     throw DocumentError(std::move(problems));
 }
 
-/// A point in which the dimension is active and has this value.
-Point point_with(const SearchSpace& space, std::size_t dimension, double value) {
-  std::vector<double> positions(space.size(), 0.5);
-  positions[dimension] = space[dimension].to_unit(value);
-  for (std::size_t child = dimension; space.parent(child); child = *space.parent(child)) {
-    const std::size_t parent = *space.parent(child);
-    positions[parent] =
-        space[parent].to_unit(static_cast<double>(space[child].when->choices.front()));
+void expect_free(const ResolvedWorkflow& workflow, const SearchSpace& space) {
+  ProblemsByPlace problems;
+  for (const Dimension& dimension : space.dimensions()) {
+    const std::string root = words_in(dimension.name).front();
+    if (std::find(std::begin(kShared), std::end(kShared), root) == std::end(kShared))
+      continue;
+    problems.emplace(pointer_of(workflow, dimension),
+                     quote_text(root) +
+                         " is the same for all trials; search for values of the model, loss, "
+                         "optimizer, schedule, training or transforms");
   }
+  throw_if_any(workflow, problems);
+}
+
+/// A point in which these dimensions are active and have these values.
+Point point_with(const SearchSpace& space,
+                 std::initializer_list<std::pair<std::size_t, double>> values) {
+  std::vector<double> positions(space.size(), 0.5);
+  for (const auto& [dimension, value] : values) {
+    for (std::size_t child = dimension; space.parent(child); child = *space.parent(child)) {
+      const std::size_t parent = *space.parent(child);
+      positions[parent] =
+          space[parent].to_unit(static_cast<double>(space[child].when->choices.front()));
+    }
+  }
+  for (const auto& [dimension, value] : values)
+    positions[dimension] = space[dimension].to_unit(value);
   return space.from_unit(positions);
 }
 
@@ -101,27 +152,186 @@ std::vector<double> ends_of(const Dimension& dimension) {
   return all;
 }
 
-/// Both ends of each range and every choice make a document that can be trained by.
+/// The run's document, without its `search`.
+std::shared_ptr<Document> plain_document(const ResolvedWorkflow& workflow) {
+  nlohmann::json base = workflow.resolved;
+  base.erase(kSearch);
+  return Document::from_json(std::move(base), workflow.document->folder());
+}
+
+/// How many keys two paths have in common, from the root on.
+std::size_t common_keys(std::string_view a, std::string_view b) {
+  const std::vector<std::string> left = words_in(a);
+  const std::vector<std::string> right = words_in(b);
+  const std::size_t most = std::min(left.size(), right.size());
+  const auto [end, unused] =
+      std::mismatch(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(most), right.begin());
+  return static_cast<std::size_t>(end - left.begin());
+}
+
+/// What is wrong with the document of a point, and the dimension whose value it is about.
+struct Misfit {
+  std::size_t dimension;
+  std::string text;
+};
+
+/// Documents of trials, and what is wrong with those that cannot be trained by.
+class TrialDocuments {
+ public:
+  TrialDocuments(const Runtime& runtime, const ResolvedWorkflow& workflow, const SearchSpace& space)
+      : runtime_(runtime), workflow_(workflow), space_(space), order_(writing_order(space)) {}
+
+  /// `tried`: the dimension that the point was made for.
+  std::vector<Misfit> misfits(const Point& point, std::size_t tried) const {
+    const std::shared_ptr<Document> document = plain_document(workflow_);
+    for (const std::size_t dimension : order_) {
+      if (!point.is_active(dimension))
+        continue;
+      const std::string& path = space_[dimension].name;
+      const std::string value = space_[dimension].json(point[dimension]).dump();
+      try {
+        document->set(path, value);
+      } catch (const Error& error) {
+        return {{dimension, without(error.what(), "--set " + path + "=" + value + ": ")}};
+      }
+    }
+    std::vector<Misfit> found;
+    try {
+      resolve_workflow(document, runtime_.schemas());
+    } catch (const DocumentError& error) {
+      for (const Problem& problem : error.problems()) {
+        found.push_back({dimension_of(problem.pointer, point, tried),
+                         problem.pointer + ": " + problem.message});
+      }
+    } catch (const Error& error) {
+      found.push_back({tried, error.what()});
+    }
+    return found;
+  }
+
+  bool fits(const Point& point, std::size_t dimension) const {
+    const std::vector<Misfit> found = misfits(point, dimension);
+    return std::none_of(found.begin(), found.end(),
+                        [&](const Misfit& one) { return one.dimension == dimension; });
+  }
+
+ private:
+  static std::string without(const std::string& text, const std::string& beginning) {
+    return text.starts_with(beginning) ? text.substr(beginning.size()) : text;
+  }
+
+  /// The active dimension that shares the most of its path with the place of a problem: `tried`
+  /// where no other one shares more.
+  std::size_t dimension_of(const std::string& pointer, const Point& point,
+                           std::size_t tried) const {
+    std::size_t best = tried;
+    for (std::size_t d = 0; d < space_.size(); ++d) {
+      if (point.is_active(d) &&
+          common_keys(space_[d].name, pointer) > common_keys(space_[best].name, pointer))
+        best = d;
+    }
+    return best;
+  }
+
+  const Runtime& runtime_;
+  const ResolvedWorkflow& workflow_;
+  const SearchSpace& space_;
+  const std::vector<std::size_t> order_;
+};
+
+/// What makes a value fit that is for some components only: the `when` with these. Nothing where it
+/// fits none.
+std::string missing_condition(const TrialDocuments& documents, const SearchSpace& space,
+                              std::size_t dimension, double value) {
+  if (space[dimension].when)
+    return {};
+  for (std::size_t choice = 0; choice < space.size(); ++choice) {
+    const bool is_around = space[choice].kind == Dimension::Kind::kChoice &&
+                           space[dimension].name.starts_with(space[choice].name + ".");
+    if (!is_around)
+      continue;
+    nlohmann::json fitting = nlohmann::json::array();
+    for (const double component : ends_of(space[choice])) {
+      const Point point = point_with(space, {{choice, component}, {dimension, value}});
+      if (documents.fits(point, dimension))
+        fitting.push_back(space[choice].json(component));
+    }
+    if (!fitting.empty() && fitting.size() < space[choice].choices.size()) {
+      const nlohmann::json when{{space[choice].name, fitting}};
+      return "; to try it with the others only, add \"when\": " + when.dump();
+    }
+  }
+  return {};
+}
+
+/// Both ends of each range and every choice make a document that can be trained by. A value is
+/// reported where it stands, once, and not of the dimensions beside it.
 void expect_documents(const Runtime& runtime, const ResolvedWorkflow& workflow,
                       const SearchSpace& space) {
-  std::vector<Problem> problems;
-  for (std::size_t i = 0; i < space.size(); ++i) {
-    const Dimension& dimension = space[i];
-    const std::string pointer = pointer_of(dimension);
-    for (const double value : ends_of(dimension)) {
-      try {
-        trial_document(runtime, workflow, space, point_with(space, i, value));
-      } catch (const Error& error) {
-        std::string text = error.what();
+  const TrialDocuments documents(runtime, workflow, space);
+  ProblemsByPlace own;
+  ProblemsByPlace others;  // with values between the ends, or that do not go together
+  for (std::size_t tried = 0; tried < space.size(); ++tried) {
+    for (const double value : ends_of(space[tried])) {
+      const Point point = point_with(space, {{tried, value}});
+      for (const Misfit& misfit : documents.misfits(point, tried)) {
+        const Dimension& dimension = space[misfit.dimension];
+        const double unfit = point[misfit.dimension];
+        ProblemsByPlace& problems = misfit.dimension == tried ? own : others;
+        const std::string pointer = pointer_of(workflow, dimension);
+        if (problems.contains(pointer))
+          continue;
+        std::string text = "with " + dimension.json(unfit).dump() + ": " + misfit.text +
+                           missing_condition(documents, space, misfit.dimension, unfit);
         std::replace(text.begin(), text.end(), '\n', ' ');
-        problems.push_back({place_of(workflow, pointer), pointer,
-                            "with " + dimension.json(value).dump() + ": " + text});
-        break;
+        problems.emplace(pointer, std::move(text));
       }
     }
   }
-  if (!problems.empty())
-    throw DocumentError(std::move(problems));
+  own.merge(others);
+  throw_if_any(workflow, own);
+}
+
+/// The most epochs that a trial may have; nothing where it ends by other rules.
+std::optional<std::int64_t> most_epochs(const ResolvedWorkflow& workflow,
+                                        const SearchSpace& space) {
+  if (const auto searched = space.find("training.epochs")) {
+    const Dimension& dimension = space[*searched];
+    return dimension.kind == Dimension::Kind::kInteger
+               ? std::optional(static_cast<std::int64_t>(dimension.high))
+               : std::nullopt;
+  }
+  const nlohmann::json& training = workflow.resolved.at("training");
+  const bool has_epochs = training.contains("epochs") && training.at("epochs").is_number_integer();
+  return has_epochs && !space.find("training")
+             ? std::optional(training.at("epochs").get<std::int64_t>())
+             : std::nullopt;
+}
+
+/// A pruner that judges no trial before its last epoch spends as much as none.
+void note_idle_pruner(const ResolvedWorkflow& workflow, SearchSettings& settings) {
+  const std::optional<std::int64_t> epochs = most_epochs(workflow, settings.space);
+  if (!settings.pruner || !epochs)
+    return;
+  // An epoch that is not validated has no value; those of each trial are the same.
+  const auto every = settings.space.find("training.evaluate_every")
+                         ? std::int64_t{1}
+                         : workflow.resolved.at("training").value("evaluate_every", 1);
+  std::optional<std::int64_t> first;
+  for (std::int64_t trial = 0; trial < settings.trials && first.value_or(*epochs) >= *epochs;
+       ++trial) {
+    if (const auto step = settings.pruner->next_step(trial, 0)) {
+      const std::int64_t validated = (*step + every - 1) / every * every;
+      first = std::min(first.value_or(validated), validated);
+    }
+  }
+  if (first && *first < *epochs)
+    return;
+  settings.notes.push_back(
+      "search: the pruner " + quote_text(settings.pruner_name) + " never ends a trial early: " +
+      (first ? "it first judges after epoch " + std::to_string(*first) : "it judges none of them") +
+      ", and trials have " + std::to_string(*epochs) + (*epochs == 1 ? " epoch" : " epochs") +
+      "; let it judge earlier, raise \"training.epochs\", or leave \"pruner\" out");
 }
 
 std::vector<std::string> objectives_in(const Config& search) {
@@ -217,10 +427,7 @@ std::optional<std::int64_t> parse_bytes(const std::string& text) {
 
 ResolvedWorkflow trial_document(const Runtime& runtime, const ResolvedWorkflow& workflow,
                                 const SearchSpace& space, const Point& point) {
-  nlohmann::json base = workflow.resolved;
-  base.erase(kSearch);
-  const std::shared_ptr<Document> document =
-      Document::from_json(std::move(base), workflow.document->folder());
+  const std::shared_ptr<Document> document = plain_document(workflow);
   for (const std::size_t dimension : writing_order(space)) {
     if (point.is_active(dimension))
       document->set(space[dimension].name, space[dimension].json(point[dimension]).dump());
@@ -282,7 +489,17 @@ std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWo
   }
   expect_free(workflow, settings.space);
   expect_documents(runtime, workflow, settings.space);
+  note_idle_pruner(workflow, settings);
   return settings;
 }
 
 }  // namespace treadle::internal
+
+namespace treadle {
+
+std::vector<std::string> notes_on_search(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  const auto settings = internal::search_of(runtime, workflow);
+  return settings ? settings->notes : std::vector<std::string>();
+}
+
+}  // namespace treadle

@@ -47,6 +47,7 @@ struct SearchSettings {
   std::optional<double> seconds = {};          ///< wall time for the whole search
   std::optional<std::int64_t> memory = {};     ///< bytes that the process may use
   LatencyModel machine = {};                   ///< by which a "latency" is computed
+  std::vector<std::string> notes = {};  ///< what its author may not have in mind, a sentence each
 
   /// Whether an objective or a constraint is about the cost of a forward pass.
   bool needs_cost() const;

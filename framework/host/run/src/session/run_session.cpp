@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <treadle/base/atomic_file.h>
+#include <treadle/base/json_words.h>
 
 #include "events/trace.h"
 #include "report/json_path.h"
@@ -24,6 +25,23 @@
 namespace treadle::internal {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Whether the storage has results of the study already.
+bool has_results(const SearchSettings& search) {
+  return search.storage && search.storage->description(search.study) &&
+         !search.storage->results(search.study, 0).empty();
+}
+
+/// As `tune --join` takes it. An address may have a password, so of a server its kind alone.
+std::string storage_text(const nlohmann::json& slot) {
+  const auto kind = slot.at("use").get<std::string>();
+  const auto location = slot.at("location").get<std::string>();
+  return location.find("://") == std::string::npos ? kind + ":" + location : kind;
+}
+
+}  // namespace
 
 RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
                        RunFolder folder, bool resumed)
@@ -121,6 +139,9 @@ void RunSession::split() {
   DocumentComponents& components = run_.components();
   components.make_plan();
   if (search_settings_) {
+    for (const std::string& note : search_settings_->notes)
+      run_.log.note(note);
+    has_earlier_results_ = has_results(*search_settings_);
     study_.emplace(run_, *std::move(search_settings_), components.plan());
     if (auto ensemble = ensemble_of(run_.workflow()))
       ensemble_.emplace(run_, *study_, *std::move(ensemble), components.plan());
@@ -134,9 +155,25 @@ void RunSession::run_fits() {
   const RunDevice& device = run_.components().device();
   if (!device.device().is_cpu())
     device.backend->reset_peak(device.device());
-  if (study_)
-    return run_search(run_, *study_, ensemble_ ? static_cast<FitPlanner&>(*ensemble_) : *study_);
-  FitRunner(run_, *plan_).run();
+  if (!study_)
+    return FitRunner(run_, *plan_).run();
+  run_search(run_, *study_, ensemble_ ? static_cast<FitPlanner&>(*ensemble_) : *study_);
+  note_ended_study();
+}
+
+/// A study that had ended before this run has its trials, and looks like a search that took no
+/// time.
+void RunSession::note_ended_study() {
+  const bool was_over = has_earlier_results_ && study_->jobs_done() == 0 && study_->has_best_run();
+  if (!was_over || run_.resumed)
+    return;
+  const nlohmann::json& search = run_.workflow().resolved.at("search");
+  run_.log.note("search: the study " + quote_text(search.value("study", run_.workflow().name)) +
+                " in " + storage_text(search.at("storage")) +
+                " had ended before; these are its trials, and its best was trained once more. Go "
+                "on with: tune --resume " +
+                run_.folder.path().string() +
+                " --add-trials N. Begin another one with: --set search.study=NAME");
 }
 
 void RunSession::write_result() {

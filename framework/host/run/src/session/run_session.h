@@ -38,11 +38,13 @@ class RunSession {
   void split();
   void run_fits();
   void write_result();
+  void note_ended_study();
 
   const std::int64_t baseline_memory_;
   RunParts run_;
   std::optional<SearchSettings> search_settings_;
   std::optional<CrossValidation> plan_;  // of a run without a search
+  bool has_earlier_results_ = false;     // of the study, in its storage
   std::optional<Study> study_;
   std::optional<StudyEnsemble> ensemble_;
   std::optional<nlohmann::json> result_;

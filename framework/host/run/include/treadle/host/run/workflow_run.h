@@ -109,6 +109,11 @@ std::vector<std::string> notes_on_precision(const Runtime& runtime,
 /// document may have. Throws a DocumentError; nothing without a search.
 void expect_search(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
+/// What `check` says of the document's `search` beside problems, and a run of it, too: a pruner
+/// that cannot end a trial before its last epoch. Throws as expect_search(); nothing without a
+/// search.
+std::vector<std::string> notes_on_search(const Runtime& runtime, const ResolvedWorkflow& workflow);
+
 /// The points of all trials of the document's `search` as far as no result decides on them: those
 /// that it would try if none of its trials ended. Each has its values by path, as `search.initial`
 /// takes them, and a "description" of them for readers. Fewer than trials where the tuner has no
