@@ -1088,6 +1088,26 @@ TEST(Search, AValueThatFitsSomeChoicesOnlyIsToldItsCondition) {
   }
 }
 
+// The parameters stay those of the component in the document.
+TEST(Search, AKindThatCannotHaveTheParametersIsToldToBeAWholeComponent) {
+  Json document = document_of();
+  document["optimizer"] = {{"use", "adamw"}, {"betas", {0.8, 0.9}}};
+  document["search"]["space"] = {{"optimizer.learning_rate", {{"uniform", {0.1, 0.2}}}},
+                                 {"optimizer.use", {{"choice", {"adamw", "sgd"}}}}};
+  const Runtime runtime = watching_runtime();
+
+  try {
+    expect_search(runtime, runtime.resolve(document));
+    FAIL() << "sgd has no betas";
+  } catch (const DocumentError& error) {
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("/search/space/optimizer.use: with \"sgd\": /optimizer/betas: "),
+                      HasSubstr("try whole ones, \"optimizer\": {\"choice\":[{\"use\":\"adamw\"},"
+                                "{\"use\":\"sgd\"}]}")));
+    EXPECT_EQ(error.problems().size(), 1);
+  }
+}
+
 TEST(Search, NotesAPrunerThatJudgesNoTrialBeforeItsEnd) {
   const Runtime runtime = watching_runtime();
   const auto notes = [&](const Json& pruner, const Json& training = Json::object()) {
@@ -1187,6 +1207,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"BudgetWithoutUnit",
                 {{"budget", {{"memory", "8"}}}},
                 "/search/budget/memory: expected a size such as \"8GiB\""},
+        Mistake{"StudyWithoutStorage",
+                {{"study", "mine"}},
+                "/search/study: has no effect without \"storage\""},
         Mistake{"InitialOutsideTheSpace",
                 {{"initial", {{{"model.hidden", {16}}}, {{"training.batch_size", 7}}}}},
                 "/search/initial/1/training.batch_size: expected a value from 8 to 32, got 7"},

@@ -84,15 +84,20 @@ bool is_one_of(const json& value, const json& choices) {
   return std::find(choices.begin(), choices.end(), value) != choices.end();
 }
 
-/// " such as "8GiB"", as the schema has examples; else nothing.
+/// " such as "2h" or "90s"", as the schema has examples: of texts all, else the first one. Nothing
+/// where it has none, or they are too long for a sentence.
 std::string such_as(const json& schema) {
+  constexpr std::size_t kLongest = 80;
   const json* examples = array_keyword(schema, "examples");
   if (!examples || examples->empty())
     return {};
   std::vector<std::string> words;
-  for (const json& example : *examples)
-    words.push_back(quote_value(example));
-  return " such as " + joined(words, " or ");
+  for (const json& example : *examples) {
+    if (words.empty() || example.is_string())
+      words.push_back(example.dump());
+  }
+  const std::string text = joined(words, " or ");
+  return text.size() > kLongest ? std::string() : " such as " + plain_text(text);
 }
 
 // The types that `value` has none of.
@@ -225,7 +230,7 @@ Expectation expectation(const json& value, const json& schema) {
   }
   if (const json* types = any_keyword(schema, "type")) {
     expect_type(value, *types, expected);
-    if (*types == "string" && !expected.phrases.empty())
+    if (types->is_string() && !expected.phrases.empty())
       expected.phrases.front() += such_as(schema);
   }
   if (!expected.phrases.empty())

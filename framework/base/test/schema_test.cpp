@@ -159,6 +159,10 @@ TEST(Schema, SaysOneSentenceForEachKindOfMistake) {
       {R"("2 hours")", R"({"x-treadle-type": "duration", "examples": ["2h", "90s"]})",
        "expected a duration such as \"2h\" or \"90s\", got \"2 hours\""},
       {"8", R"({"type": "string", "examples": ["8GiB"]})", "expected text such as \"8GiB\", got 8"},
+      {"0.5", R"({"type": "array", "examples": [[0, 1], [2, 3]]})",
+       "expected an array such as [0,1], got 0.5"},
+      {R"("2h")", R"({"type": "object", "examples": [{"time": "2h"}]})",
+       "expected an object such as {\"time\":\"2h\"}, got \"2h\" (text)"},
       {R"("2h")", R"({"x-treadle-type": "counted_duration"})",
        "expected a share of the training, epochs or steps (\"5%\", \"10ep\", \"500st\"), because "
        "wall time would make "

@@ -150,7 +150,9 @@ void check_range(const Dimension& dimension, std::string_view key, SpaceProblems
   if (!std::isfinite(dimension.high - dimension.low))
     return fail(key, "the range is too wide for floating-point numbers");
   if (dimension.log && dimension.low <= 0) {
-    return fail(key, "a logarithmic range begins above 0, got " + bound_text(dimension.low));
+    return fail(key, "a logarithmic range begins above 0, got " + bound_text(dimension.low) +
+                         "; raise it, or write " +
+                         quote_text(key == "log_int" ? "int" : "uniform"));
   }
   if (dimension.kind == Dimension::Kind::kInteger &&
       (dimension.low < -static_cast<double>(kLargestInteger) ||

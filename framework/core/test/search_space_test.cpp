@@ -161,7 +161,9 @@ TEST(SearchSpace, RangesMustMakeSense) {
     ".g": {"int": [0, 1]}})");
 
   EXPECT_THAT(problems, HasSubstr("/a/uniform: expected [low, high] with low < high"));
-  EXPECT_THAT(problems, HasSubstr("/b/log_uniform: a logarithmic range begins above 0, got 0"));
+  EXPECT_THAT(problems,
+              HasSubstr("/b/log_uniform: a logarithmic range begins above 0, got 0; raise "
+                        "it, or write \"uniform\""));
   EXPECT_THAT(problems, HasSubstr("/c/step: must divide the range; the last value in it is 0.9"));
   EXPECT_THAT(problems, HasSubstr("/d/int: expected integers between -2^53 and 2^53"));
   EXPECT_THAT(problems, HasSubstr("/e/choice: expected at least one value"));

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <treadle/base/error.h>
@@ -169,6 +170,13 @@ std::size_t common_keys(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(end - left.begin());
 }
 
+constexpr std::string_view kKind = ".use";
+
+/// Whether it replaces the name of a component, and leaves it the parameters of another one.
+bool is_kind(const Dimension& dimension) {
+  return dimension.kind == Dimension::Kind::kChoice && dimension.name.ends_with(kKind);
+}
+
 /// What is wrong with the document of a point, and the dimension whose value it is about.
 struct Misfit {
   std::size_t dimension;
@@ -220,14 +228,16 @@ class TrialDocuments {
     return text.starts_with(beginning) ? text.substr(beginning.size()) : text;
   }
 
-  /// The active dimension that shares the most of its path with the place of a problem: `tried`
-  /// where no other one shares more.
+  /// The active dimension that shares the most of its path with the place of a problem. Of several
+  /// the kind of a component before its parameters, and then `tried`.
   std::size_t dimension_of(const std::string& pointer, const Point& point,
                            std::size_t tried) const {
+    const auto likeness = [&](std::size_t d) {
+      return std::tuple(common_keys(space_[d].name, pointer), is_kind(space_[d]), d == tried);
+    };
     std::size_t best = tried;
     for (std::size_t d = 0; d < space_.size(); ++d) {
-      if (point.is_active(d) &&
-          common_keys(space_[d].name, pointer) > common_keys(space_[best].name, pointer))
+      if (point.is_active(d) && likeness(d) > likeness(best))
         best = d;
     }
     return best;
@@ -264,6 +274,16 @@ std::string missing_condition(const TrialDocuments& documents, const SearchSpace
   return {};
 }
 
+/// The choice of whole components in the place of one between their names.
+std::string whole_components(const Dimension& kind) {
+  nlohmann::json choices = nlohmann::json::array();
+  for (const nlohmann::json& name : kind.choices)
+    choices.push_back({{"use", name}});
+  const std::string component = kind.name.substr(0, kind.name.size() - kKind.size());
+  return "; parameters of one component are left to the other: try whole ones, " +
+         quote_text(component) + ": " + nlohmann::json{{"choice", choices}}.dump();
+}
+
 /// Both ends of each range and every choice make a document that can be trained by. A value is
 /// reported where it stands, once, and not of the dimensions beside it.
 void expect_documents(const Runtime& runtime, const ResolvedWorkflow& workflow,
@@ -281,8 +301,10 @@ void expect_documents(const Runtime& runtime, const ResolvedWorkflow& workflow,
         const std::string pointer = pointer_of(workflow, dimension);
         if (problems.contains(pointer))
           continue;
-        std::string text = "with " + dimension.json(unfit).dump() + ": " + misfit.text +
-                           missing_condition(documents, space, misfit.dimension, unfit);
+        std::string text =
+            "with " + dimension.json(unfit).dump() + ": " + misfit.text +
+            (is_kind(dimension) ? whole_components(dimension)
+                                : missing_condition(documents, space, misfit.dimension, unfit));
         std::replace(text.begin(), text.end(), '\n', ' ');
         problems.emplace(pointer, std::move(text));
       }
@@ -463,6 +485,11 @@ std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWo
   if (written.contains("ensemble")) {
     settings.members = written.at("ensemble").at("size").get<std::int64_t>();
     settings.keep = std::max(settings.keep, kCandidates);
+  }
+  if (written.contains("study") && !written.contains("storage")) {
+    fail_in_search(
+        workflow, "/search/study",
+        "has no effect without \"storage\", where other processes find it; leave it out");
   }
   if (written.contains("storage")) {
     settings.storage = make_nested<StudyStorage>(runtime, search.child("storage"));
