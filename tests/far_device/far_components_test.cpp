@@ -164,19 +164,17 @@ void expect_all_the_same_on_far(const std::string& key, const std::vector<std::s
     if (!document.contains(key))
       document[key] = json::array();
     const std::size_t before = document[key].size();
-    const auto add_one = [&] {
-      const auto taken = std::find_if(left.begin(), left.end(), [&](const std::string& name) {
+    const auto add_those_taken = [&] {
+      return std::erase_if(left, [&](const std::string& name) {
         json longer = document;
         longer[key].push_back(name);
-        return is_taken(longer);
+        const bool taken = is_taken(longer);
+        if (taken)
+          document = std::move(longer);
+        return taken;
       });
-      if (taken == left.end())
-        return false;
-      document[key].push_back(*taken);
-      left.erase(taken);
-      return true;
     };
-    while (add_one())  // one may be taken only behind another
+    while (add_those_taken() > 0)  // one may be taken only behind another
       continue;
     if (document[key].size() > before)
       expect_the_same_on_far(document);

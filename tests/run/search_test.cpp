@@ -576,6 +576,30 @@ TEST(Search, KeepsTheWeightsOfAsManyTrialsAsItIsTold) {
   EXPECT_TRUE(fs::is_empty(outcome.folder / "checkpoints/trials"));
 }
 
+// Decisions wait for the first trial, whose training takes longer than the budget.
+TEST(Search, WhoseFirstTrialIsTooSlowEndsWithAnotherOne) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("grid");
+  document["search"].erase("space");
+  document["search"]["space"]["training.epochs"] = {{"choice", {100000, 2}}};
+  document["search"]["parallel"] = 2;
+  document["search"]["trials"] = 2;
+  document["search"]["budget"] = {{"time", "2s"}};
+  document["resources"]["workers"] = 2;
+  const Workspace workspace;
+
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
+
+  const Json& search = outcome.result.at("search");
+  EXPECT_EQ(search.at("ended").at("reason"), "time");
+  EXPECT_EQ(search.at("best_trial"), 1);
+  EXPECT_EQ(search.at("trials")[0].at("state"), "failed");
+  EXPECT_THAT(search.at("trials")[0].at("error").get<std::string>(), HasSubstr("not finished"));
+  // Resumed after its end it stays as it is.
+  fs::remove(outcome.folder / "result.json");
+  EXPECT_EQ(study_of(resume_run(runtime, outcome.folder)), study_of(outcome));
+}
+
 TEST(Search, ACancelledTrialIsLeftOut) {
   const Runtime runtime = watching_runtime();
   const Json document = document_of("random");

@@ -797,7 +797,20 @@ std::optional<double> Study::seconds_left() {
   if (!settings_.seconds || is_over_)
     return std::nullopt;
   note_elapsed();
-  return budget_.left_for_trials(*settings_.seconds - elapsed(), shown_);
+  // Where decisions still wait for a slow one, the search may end with one behind it.
+  return budget_.left_for_trials(
+      *settings_.seconds - elapsed(),
+      budget_.has_candidate(shown_) || shared_ ? shown_ : ended_trials());
+}
+
+/// Those of which a job has ended, as they are.
+Study::Trials Study::ended_trials() const {
+  Trials ended;
+  for (const StudyTrial& trial : trials_) {
+    if (trial.now.state != TrialState::kRunning)
+      ended.push_back(trial.now);
+  }
+  return ended;
 }
 
 /// A kill loses no more of the time than a two-hundredth of the budget.
@@ -821,13 +834,42 @@ std::vector<std::string> Study::end_by_time() {
   std::size_t jobs = 0;
   while (jobs < jobs_.size() && jobs_[jobs].has_ended)
     ++jobs;
+  std::vector<std::string> given_up;
+  if (budget_.best_trial() && !shared_)
+    jobs = give_up_before(jobs, *budget_.best_trial(), given_up);
   is_over_ = true;
   ended_ = ended_by_time(jobs, *settings_.seconds - elapsed(), budget_.best_trial());
   if (shared_)
     ended_ = shared_->end(ended_);
   end_ = ended_.at("jobs").get<std::size_t>();
   journal_.search_ended(ended_);
-  return cut_off(*end_);
+  std::vector<std::string> stopped = cut_off(*end_);
+  stopped.insert(stopped.end(), given_up.begin(), given_up.end());
+  return stopped;
+}
+
+/// The first `jobs` jobs have ended. Where `best` is behind them, as no trial among them has a
+/// value, those between that are still running fail: rather than that the search has no result.
+std::size_t Study::give_up_before(std::size_t jobs, std::int64_t best,
+                                  std::vector<std::string>& fits) {
+  std::size_t behind_best = jobs;
+  for (std::size_t job = jobs; job < jobs_.size(); ++job) {
+    if (jobs_[job].trial == best && jobs_[job].has_ended)
+      behind_best = job + 1;
+  }
+  for (; jobs < behind_best; ++jobs) {
+    StudyTrial& trial = trial_at(jobs_[jobs].trial);
+    if (jobs_[jobs].has_ended || !trial.training)
+      continue;
+    trial.error = "was not finished when the time budget was used up";
+    for (const TrialFit& fit : trial.training->fits) {
+      if (fit.state == TrialFit::State::kRunning)
+        fits.push_back(fit.planned.id.path());
+    }
+  }
+  while (jobs < jobs_.size() && jobs_[jobs].has_ended)
+    ++jobs;
+  return jobs;
 }
 
 /// The fits that run for later jobs than the first `jobs`.

@@ -155,6 +155,8 @@ class Study final : public FitPlanner {
 
   void end_without_work(std::int64_t number, TrialState state);
   void note_elapsed();
+  Trials ended_trials() const;
+  std::size_t give_up_before(std::size_t jobs, std::int64_t best, std::vector<std::string>& fits);
 
   std::optional<std::int64_t> chosen_trial() const;
   void last_training_failed(const Error& error);
