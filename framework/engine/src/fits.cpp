@@ -260,8 +260,9 @@ class Admission {
   void run(std::size_t number) {
     FitEnd end = FitEnd::kStopped;
     std::exception_ptr failure;
-    // Waiting for a batch must not pick up another fit: it would train inside this one, with this
-    // thread's settings.
+    // Waiting for a batch should not pick up another fit, which would train inside this one. Waits
+    // for a flow graph, as those for batches are, may do so all the same (oneTBB 2021.8): that only
+    // delays this fit, as no step is open then, and a fit takes nothing from its thread.
     oneapi::tbb::this_task_arena::isolate([&] {
       try {
         end = schedule_.run(path_of(number), [this, number] { settle_soon(number); });

@@ -13,6 +13,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
+#include <oneapi/tbb/flow_graph.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
@@ -237,6 +238,52 @@ TEST_P(BranchesRun, RunBesideEachOther) {
   with_threads(2, [&] { EXPECT_EQ(numbers(graph->forward(row({1}))).front(), 4); });
 
   EXPECT_EQ(met, 2);
+}
+
+// A training or an evaluation beside this one would draw this one's random numbers.
+TEST_P(BranchesRun, LetNobodyWhoWaitsForThemTakeUpOtherWork) {
+  namespace flow = oneapi::tbb::flow;
+  Meeting branches;
+  std::atomic<bool> is_beside{false};
+  std::atomic<bool> is_waiting{false};
+  std::atomic<bool> took_other_work{false};
+  std::thread::id caller;
+  with_threads(3, [&] {
+    caller = std::this_thread::get_id();
+    flow::graph others;
+    flow::continue_node<flow::continue_msg> other(others, [&](const flow::continue_msg&) {
+      took_other_work = is_waiting && std::this_thread::get_id() == caller;
+      return flow::continue_msg();
+    });
+    flow::continue_node<flow::continue_msg> beside(others, [&](const flow::continue_msg&) {
+      is_beside = true;
+      is_beside.notify_one();
+      is_waiting.wait(false);
+      // For another thread than this one, as it is not free for a while.
+      other.try_put(flow::continue_msg());
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      return flow::continue_msg();
+    });
+    beside.try_put(flow::continue_msg());
+    is_beside.wait(false);
+    const Part meets = [&](const at::Tensor& x) {
+      EXPECT_TRUE(branches.both_come());
+      if (std::this_thread::get_id() != caller) {
+        is_waiting = true;
+        is_waiting.notify_one();
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      }
+      return x.mul(2);
+    };
+    const auto graph = FlowBuilder().split({meets, meets}).merge(add()).build();
+    graph->set_execution(GetParam());
+    graph->set_branches(Branches::kParallel);
+    graph->forward(row({1}));
+    is_waiting = false;
+    others.wait_for_all();
+  });
+
+  EXPECT_FALSE(took_other_work);
 }
 
 // Its nodes are registered in place of the body's graph, which modules() so does not contain.

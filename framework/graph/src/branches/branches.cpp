@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <list>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,7 +9,8 @@
 #include <ATen/ThreadLocalState.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/GradMode.h>
-#include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -46,7 +46,6 @@
 // bits are the same.
 
 namespace treadle::graph {
-namespace flow = oneapi::tbb::flow;
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -67,27 +66,22 @@ void at_once(c10::Device device, std::size_t count, const std::function<void(std
   const Autocast autocast = Autocast::of_this_thread();
   const std::optional<Float8Use> float8 = Float8Scope::of_this_thread();
   std::vector<std::exception_ptr> failures(count);
-  // While waiting, this thread must not pick up other work, such as another training.
-  oneapi::tbb::this_task_arena::isolate([&] {
-    flow::graph graph;
-    flow::broadcast_node<flow::continue_msg> start(graph);
-    std::list<flow::continue_node<flow::continue_msg>> nodes;
-    for (std::size_t i = 0; i < count; ++i) {
-      nodes.emplace_back(graph, [&, i](const flow::continue_msg&) {
-        try {
-          const at::ThreadLocalStateGuard guard(settings);
-          const AutocastScope casts(autocast);
-          const Float8Scope products(float8);
-          body(i);
-        } catch (...) {
-          failures[i] = std::current_exception();
-        }
-        return flow::continue_msg();
-      });
-      flow::make_edge(start, nodes.back());
+  const auto one = [&](std::size_t i) {
+    try {
+      const at::ThreadLocalStateGuard guard(settings);
+      const AutocastScope casts(autocast);
+      const Float8Scope products(float8);
+      body(i);
+    } catch (...) {
+      failures[i] = std::current_exception();
     }
-    start.try_put(flow::continue_msg());
-    graph.wait_for_all();
+  };
+  // While waiting, this thread must not pick up other work: an evaluation in another training would
+  // draw from the step's random numbers that this thread is within. No flow graph, whose tasks are
+  // in no isolation, and so are the tasks that a thread takes which waits for one (oneTBB 2021.8,
+  // r1::submit and task_arena::execute).
+  oneapi::tbb::this_task_arena::isolate([&] {
+    oneapi::tbb::parallel_for(std::size_t{0}, count, one, oneapi::tbb::simple_partitioner());
   });
   for (const std::exception_ptr& failure : failures) {
     if (failure)
