@@ -78,15 +78,18 @@ void refresh_batch_norm(Model& model, std::size_t outputs, BatchStream& stream, 
   const auto of_rows = counting<BatchNorm1dImpl>(model);
   const auto of_images = counting<BatchNorm2dImpl>(model);
   const auto of_volumes = counting<BatchNorm3dImpl>(model);
-  const TaskRandom random(seed);
   ForwardContext context(stop, precision);
   Outputs out;
   const c10::Device device = device_of(model);
+  TaskGenerators generators(device);
+  generators.seed(seed);
   Batch batch;
   while (stream.next(batch)) {
     if (stop.stop_requested())
       throw Interrupted("stopped while refreshing batch normalization");
     out.assign(outputs, at::Tensor());
+    // Not around the wait for a batch, in which this thread may work for another training.
+    const TaskRandom random(generators);
     model(batch.to(device).inputs, out, context);
   }
 }
