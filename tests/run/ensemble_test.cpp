@@ -188,6 +188,20 @@ TEST(Ensemble, WhoseFileIsDamagedIsRefused) {
   }
 }
 
+TEST(Ensemble, ThatIsStackedNeedsRowsToBeFittedTo) {
+  const Workspace workspace;
+  Json document = ensemble_document("hold_out", "stacking");
+  document["validation"]["fraction"] = 0.01;
+
+  try {
+    run_search(workspace, document);
+    FAIL() << "it was not refused";
+  } catch (const DocumentError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("/search/ensemble: stacking is fitted to validation rows, "
+                                        "of which there is 1; give the validation more rows"));
+  }
+}
+
 TEST(Ensemble, NeedsAMetricToBeChosenBy) {
   const Workspace workspace;
   Json document = ensemble_document("hold_out");

@@ -77,9 +77,8 @@ void at_once(c10::Device device, std::size_t count, const std::function<void(std
     }
   };
   // While waiting, this thread must not pick up other work: an evaluation in another training would
-  // draw from the step's random numbers that this thread is within. No flow graph, whose tasks are
-  // in no isolation, and so are the tasks that a thread takes which waits for one (oneTBB 2021.8,
-  // r1::submit and task_arena::execute).
+  // draw from the random numbers of the step that this thread is in. So no flow graph: a thread
+  // that waits for one takes up any task, also in isolation (seen with oneTBB 2021.8).
   oneapi::tbb::this_task_arena::isolate([&] {
     oneapi::tbb::parallel_for(std::size_t{0}, count, one, oneapi::tbb::simple_partitioner());
   });

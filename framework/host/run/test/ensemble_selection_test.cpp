@@ -13,22 +13,12 @@
 #include <gtest/gtest.h>
 
 #include "evaluation/collected_predictions.h"
+#include "lcg_numbers.h"
 
 namespace treadle::internal {
 namespace {
 
 using ::testing::ElementsAre;
-
-/// The generator of ensemble_selection_reference.py.
-at::Tensor lcg_numbers(std::int64_t seed, std::int64_t count) {
-  std::vector<double> numbers;
-  std::int64_t state = seed;
-  for (std::int64_t i = 0; i < count; ++i) {
-    state = (1103515245 * state + 12345) % 2147483648;
-    numbers.push_back(static_cast<double>(state) / 2147483648.0);
-  }
-  return at::tensor(numbers, at::kDouble);
-}
 
 struct Candidates {
   at::Tensor targets = lcg_numbers(1, 12);

@@ -11,9 +11,10 @@
 #include <ATen/ops/one_hot.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "lcg_numbers.h"
 
 namespace treadle::internal {
 namespace {
@@ -23,59 +24,48 @@ using ::testing::Pointwise;
 
 constexpr std::int64_t kRows = 40;
 
-/// The generator of stacking_reference.py.
-at::Tensor lcg_row_numbers(std::int64_t seed, std::int64_t count) {
-  std::vector<double> numbers;
-  std::int64_t state = seed;
-  for (std::int64_t i = 0; i < count; ++i) {
-    state = (1103515245 * state + 12345) % 2147483648;
-    numbers.push_back(static_cast<double>(state) / 2147483648.0);
-  }
-  return at::tensor(numbers, at::kDouble);
-}
-
 std::vector<double> values_of(const at::Tensor& tensor) {
   const at::Tensor flat = tensor.contiguous();
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
 }
 
 at::Tensor row_weights() {
-  return 0.5 + lcg_row_numbers(99, kRows);
+  return 0.5 + lcg_numbers(99, kRows);
 }
 
 struct Numbers {
-  at::Tensor targets = lcg_row_numbers(1, kRows).unsqueeze(1);
+  at::Tensor targets = lcg_numbers(1, kRows).unsqueeze(1);
   std::vector<at::Tensor> predictions;
 
   Numbers() {
     for (std::int64_t m = 0; m < 4; ++m) {
-      const at::Tensor noise = lcg_row_numbers(10 + m, kRows).unsqueeze(1) - 0.7;
+      const at::Tensor noise = lcg_numbers(10 + m, kRows).unsqueeze(1) - 0.7;
       predictions.push_back(targets + (0.3 + 0.2 * static_cast<double>(m)) * noise);
     }
   }
 };
 
 struct Classes {
-  at::Tensor targets = (lcg_row_numbers(2, kRows) * 3).to(at::kLong);
+  at::Tensor targets = (lcg_numbers(2, kRows) * 3).to(at::kLong);
   std::vector<at::Tensor> predictions;
 
   Classes() {
     const at::Tensor right = at::one_hot(targets, 3).to(at::kDouble);
     for (std::int64_t m = 0; m < 4; ++m) {
       const double skill = std::vector<double>{1.5, 0.75, 0.5, -1.0}[static_cast<std::size_t>(m)];
-      const at::Tensor noise = 2 * lcg_row_numbers(20 + m, 3 * kRows).reshape({kRows, 3});
+      const at::Tensor noise = 2 * lcg_numbers(20 + m, 3 * kRows).reshape({kRows, 3});
       predictions.push_back(at::softmax(skill * right + noise, 1));
     }
   }
 };
 
 struct Labels {
-  at::Tensor targets = lcg_row_numbers(3, 2 * kRows).reshape({kRows, 2}).lt(0.4).to(at::kDouble);
+  at::Tensor targets = lcg_numbers(3, 2 * kRows).reshape({kRows, 2}).lt(0.4).to(at::kDouble);
   std::vector<at::Tensor> predictions;
 
   Labels() {
     for (std::int64_t m = 0; m < 3; ++m) {
-      const at::Tensor noise = 2 * lcg_row_numbers(30 + m, 2 * kRows).reshape({kRows, 2});
+      const at::Tensor noise = 2 * lcg_numbers(30 + m, 2 * kRows).reshape({kRows, 2});
       predictions.push_back(at::sigmoid(2 * targets - 1 + noise));
     }
   }
@@ -98,7 +88,7 @@ TEST(Stacking, OfNumbersIsTheBoundedLeastSquares) {
 
 TEST(Stacking, OfVectorsHasWeightsForEachNumber) {
   const Numbers numbers;
-  const at::Tensor other = lcg_row_numbers(50, kRows).unsqueeze(1);
+  const at::Tensor other = lcg_numbers(50, kRows).unsqueeze(1);
   std::vector<at::Tensor> both;
   for (const at::Tensor& values : numbers.predictions)
     both.push_back(at::cat({other - values, values}, 1));

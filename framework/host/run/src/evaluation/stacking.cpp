@@ -197,7 +197,7 @@ PredictionPool stacked_labels(const at::Tensor& x, const at::Tensor& targets,
   std::vector<at::Tensor> of_members;
   std::vector<at::Tensor> intercepts;
   for (std::int64_t label = 0; label < x.size(1); ++label) {
-    // Two classes, of which the first has the logit 0 and keeps it.
+    // Two classes, whose logits are half the log odds, with either sign.
     const at::Tensor odds = x.select(1, label);  // [n, members]
     const at::Tensor is_set = targets.select(1, label);
     const at::Tensor solution = least_cross_entropy(

@@ -37,9 +37,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Of the files that a "predict" leaves: those of another format are made again.
-constexpr int kFormatOfPredictions = 2;
-
 json read_json(const fs::path& path) {
   std::ifstream file(path);
   return json::parse(file, nullptr, /*allow_exceptions=*/false);
@@ -162,8 +159,6 @@ class PipelineRun {
 
   json inputs_of(const Pipeline::Stage& stage, const json& content) const {
     json inputs{{"stage", stage.content}, {"files", hashes_of(stage.content)}};
-    if (stage.kind == Pipeline::Kind::kPredict)
-      inputs["format"] = kFormatOfPredictions;
     if (stage.kind == Pipeline::Kind::kRun) {
       const ResolvedWorkflow workflow = workflow_of(content);
       inputs["document"] = internal::document_identity(runtime_.registry(), workflow.resolved);

@@ -24,8 +24,8 @@ class TrainingTimes {
   TrainingTimes(const std::vector<StudyTrial>& trials, std::size_t folds, bool refits,
                 Epochs epochs);
 
-  /// Whether no epochs were timed but the very first ones of the process, one of each worker, which
-  /// load what all later ones use. What they took says little of a training.
+  /// Whether only the first epochs of the process were timed, one for each worker. They are slower
+  /// than later ones, because they load libraries and fill caches, so they are no estimate.
   bool have_only_first_epochs(int workers) const;
 
   /// The last training of a search, with this trial's document: all of its fits.

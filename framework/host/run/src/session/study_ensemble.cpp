@@ -121,6 +121,15 @@ StudyEnsemble::StudyEnsemble(const RunParts& run, Study& study, EnsembleSettings
   if (run_.dataset().is_stream())
     refuse_ensemble(run_.workflow(),
                     "the data can only be read in order, and an ensemble reads rows again");
+  std::int64_t validated = 0;
+  for (const Fold& fold : plan_.folds)
+    validated += static_cast<std::int64_t>(fold.validation.size());
+  if (settings_.is_stacked && validated < 2) {
+    refuse_ensemble(run_.workflow(), "stacking is fitted to validation rows, of which there " +
+                                         std::string(validated == 1 ? "is 1" : "are none") +
+                                         "; give the validation more rows, or set \"method\" to "
+                                         "\"mean\"");
+  }
   if (!plan_.refit && plan_.folds.size() != 1) {
     refuse_ensemble(
         run_.workflow(),

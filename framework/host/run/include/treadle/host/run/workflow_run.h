@@ -109,7 +109,7 @@ std::vector<std::string> notes_on_precision(const Runtime& runtime,
 /// document may have. Throws a DocumentError; nothing without a search.
 void expect_search(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
-/// What `check` says of the document's `search` beside problems, and a run of it, too: a pruner
+/// Notes of `check` and of a run on the document's `search`, which are no problems: a pruner
 /// that cannot end a trial before its last epoch. Throws as expect_search(); nothing without a
 /// search.
 std::vector<std::string> notes_on_search(const Runtime& runtime, const ResolvedWorkflow& workflow);
