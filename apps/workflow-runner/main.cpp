@@ -22,6 +22,7 @@
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/catalog/workflow_editor_schema.h>
 
+#include "answer.h"
 #include "plugin_check.h"
 #include "plugin_doctor.h"
 #include "plugin_listing.h"
@@ -36,14 +37,6 @@ namespace treadle::cli {
 namespace {
 
 using Json = nlohmann::json;
-
-void print(const std::string& text) {
-  Terminal(STDOUT_FILENO).answer(text);
-}
-
-void print(const Json& value) {
-  print(value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-}
 
 std::shared_ptr<const PluginCatalog> scan(const CommandLine& line) {
   return PluginCatalog::scan(catalog_options(line.plugin_settings()));

@@ -1,0 +1,122 @@
+#include "watched_training.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <treadle/base/error.h>
+#include <treadle/graph/graph.h>
+#include <treadle/graph/picture.h>
+
+#include "answer.h"
+#include "fatal_signals.h"
+#include "program.h"
+#include "progress_view.h"
+#include "result_text.h"
+#include "terminal.h"
+
+namespace treadle::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+Interrupted stopped_run(const std::string& what, const ProgressView& view) {
+  const std::string folder = view.folder().empty() ? "" : shown_path(view.folder());
+  return Interrupted(what + (folder.empty()
+                                 ? ""
+                                 : "; the run is saved in " + folder +
+                                       "\nto continue it: workflow-runner resume " + folder));
+}
+
+/// The run is there, even where nobody can be told of it.
+void print_outcome(const CommandLine& line, const RunOutcome& outcome, const Terminal& terminal) {
+  try {
+    if (line.has("json")) {
+      print(Json{{"folder", std::filesystem::absolute(outcome.folder).string()},
+                 {"result", outcome.result}});
+    } else if (!line.has("quiet")) {
+      print(outcome.result.contains("pipeline")
+                ? "\n" + pipeline_table(outcome.result, terminal)
+                : "\n" + result_table(outcome.result, terminal) + "\n" +
+                      time_table(outcome.result, terminal) + "Report  " +
+                      shown_path(outcome.folder / "report.html") + "\n");
+    }
+  } catch (const StorageError& error) {
+    throw StorageError(std::string(error.what()) + "\nthe run is finished and saved in " +
+                       shown_path(outcome.folder));
+  }
+}
+
+/// The model's graph for the report. A picture is a help: where it cannot be drawn there is none.
+ModelDrawing draw_for_report(Model& model) {
+  constexpr std::size_t kMostPartsDrawn = 200;  // more are slow to lay out, and hard to read
+  ModelDrawing drawing;
+  auto* const graph = dynamic_cast<graph::Graph*>(&model);
+  if (graph == nullptr)
+    return drawing;
+  try {
+    drawing.parts = graph::summary_cells(*graph);
+    if (drawing.parts.size() <= kMostPartsDrawn)
+      drawing.svg = graph::svg(graph::dot(*graph));
+  } catch (const std::exception&) {
+    // Without Graphviz the table is all there is.
+  }
+  return drawing;
+}
+
+}  // namespace
+
+void FirstStep::do_run_started(const std::string&, const std::string& folder) {
+  set_crash_remedy("to continue the run: workflow-runner resume " + shown_path(folder) + "\n");
+}
+
+void FirstStep::do_step_completed(const FitId&, const StepProgress&) {
+  interruption_.expect_saving();
+}
+
+void train_watched(const CommandLine& line, const std::function<RunOutcome(RunOptions)>& train) {
+  // A run goes on when nobody reads its lines any more: `workflow-runner run … | head`.
+  signal(SIGPIPE, SIG_IGN);
+  const bool as_json = line.has("json");
+  // With --json the standard output is for the program that reads it; a person may still watch.
+  const Terminal terminal(as_json ? STDERR_FILENO : STDOUT_FILENO);
+  ProgressView view(terminal, line.has("quiet") || (as_json && !terminal.is_terminal()));
+  const auto tell = [&](const std::string& text) {
+    if (line.has("quiet") || as_json) {
+      Terminal(STDERR_FILENO).write(text + "\n");
+    } else {
+      view.announce(text);
+    }
+  };
+  Interruption interruption(
+      [&](bool is_saving) {
+        if (is_saving)
+          tell("stopping after this step … (Ctrl-C again to stop at once)");
+      },
+      [&] {
+        const Interrupted stopped = stopped_run("stopped before the first step", view);
+        report_failure(std::make_exception_ptr(stopped), as_json);
+      });
+  FirstStep first_step(interruption);
+  RunOptions options;
+  options.stop = interruption.token();
+  options.observers = {&view, &first_step};
+  options.trace = line.text("trace");
+  options.draw_model = draw_for_report;
+  RunOutcome outcome;
+  try {
+    outcome = train(std::move(options));
+  } catch (const Interrupted& stopped) {
+    view.finish();
+    throw stopped_run(stopped.what(), view);
+  }
+  view.finish();
+  print_outcome(line, outcome, terminal);
+}
+
+}  // namespace treadle::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <treadle/core/run_observer.h>
+#include <treadle/host/run/workflow_run.h>
+
+#include "command_line.h"
+#include "interruption.h"
+
+namespace treadle::cli {
+
+/// Hears where the run is kept, and when there is something to save.
+class FirstStep final : public RunObserver {
+ public:
+  explicit FirstStep(Interruption& interruption) : interruption_(interruption) {}
+
+ private:
+  void do_run_started(const std::string& name, const std::string& folder) override;
+  void do_step_completed(const FitId&, const StepProgress&) override;
+
+  Interruption& interruption_;
+};
+
+/// A training with everything a person at a terminal expects around it: progress, Ctrl-C that saves
+/// the run and says how to continue it, and the outcome, which is printed. `train` is given the
+/// options that bring this about and adds its own.
+void train_watched(const CommandLine& line, const std::function<RunOutcome(RunOptions)>& train);
+
+}  // namespace treadle::cli
