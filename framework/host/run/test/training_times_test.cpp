@@ -36,15 +36,44 @@ TEST(TrainingTimes, APausedTrialHasTheEpochsThatCompleteOnesHadMore) {
   std::vector<StudyTrial> trials;
   trials.push_back(trial(TrialState::kPaused, 1, 4, 2));
   const TrainingTimes::Epochs early{100, /*may_stop_early=*/true};
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, early).of_last(0), 2 + 5 * .5)
-      << "twice as many";
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {6, true}).of_last(0), 2 + 3 * .5);
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {}).of_last(0), 2 + 5 * .5);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, early).of_last(0), 2 + 3 * .5)
+      << "half as many again";
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {5, true}).of_last(0), 2 + 2 * .5);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {}).of_last(0), 2 + 3 * .5);
   EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {100}).of_last(0), 2 + 97 * .5) << "all 100";
   trials.push_back(trial(TrialState::kComplete, 1, 20, 9));
   trials.push_back(trial(TrialState::kComplete, 1, 30, 9));
   // Which were told of all but the last.
   EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, early).of_last(0), 2 + 23 * .5);
+}
+
+// Models that stop after a few epochs say nothing of one that is still learning.
+TEST(TrainingTimes, CompleteTrialsWithFewerEpochsThanAPausedOneHasAreNoMeasureOfIt) {
+  std::vector<StudyTrial> trials;
+  trials.push_back(trial(TrialState::kPaused, 1, 60, 30));
+  trials.push_back(trial(TrialState::kComplete, 1, 20, 1));
+  const TrainingTimes::Epochs early{200, /*may_stop_early=*/true};
+
+  EXPECT_DOUBLE_EQ(of_last(trials, early), 30 + 31 * .5) << "half as many again";
+  trials.push_back(trial(TrialState::kComplete, 1, 60, 1));
+  EXPECT_DOUBLE_EQ(of_last(trials, early), 30 + 31 * .5) << "which was not paused at 60";
+  trials.push_back(trial(TrialState::kComplete, 1, 70, 1));
+  trials.push_back(trial(TrialState::kComplete, 1, 80, 1));
+
+  EXPECT_DOUBLE_EQ(of_last(trials, early), 30 + 17 * .5);
+}
+
+TEST(TrainingTimes, FoldsThatHaveEndedHaveNoMoreEpochs) {
+  std::vector<StudyTrial> trials;
+  StudyTrial& paused = trials.emplace_back(trial(TrialState::kPaused, 1, 20, 40));
+  const TrainingTimes times(trials, 4, false, {200, /*may_stop_early=*/true});
+  EXPECT_DOUBLE_EQ(times.of_last(0), 40 + 4 * 11 * .5);
+  paused.training.emplace().fits.resize(4);
+  paused.training->fits[0].state = TrialFit::State::kPaused;
+  for (const std::size_t fold : {1, 2, 3})
+    paused.training->fits[fold].state = TrialFit::State::kEnded;
+
+  EXPECT_DOUBLE_EQ(times.of_last(0), 40 + (10 + 4) * .5) << "and each is evaluated";
 }
 
 // As of the first trial of a process, which ASHA pauses after one epoch.

@@ -13,13 +13,54 @@ namespace {
 constexpr double kAllRows = 1.25;
 /// Trainings of one document differ: another order of the rows, another number of epochs.
 constexpr double kReserve = 1.1;
+/// How many times as many epochs a training has that stops early, as it has when it is paused and
+/// still learns: of friedman1's from 60 epochs on 1.1 to 1.9.
+constexpr double kGrowth = 1.5;
 
 double epochs_of(const StudyTrial& trial) {
   const std::vector<IntermediateValue>& values = trial.now.intermediate;
   return values.empty() ? 0 : static_cast<double>(values.back().step);
 }
 
+/// The share of its folds that have not ended by themselves.
+double open_folds(const StudyTrial& trial) {
+  if (!trial.training || trial.training->fits.empty())
+    return 1;
+  const std::vector<TrialFit>& fits = trial.training->fits;
+  const auto open = std::count_if(fits.begin(), fits.end(), [](const TrialFit& fit) {
+    return fit.state != TrialFit::State::kEnded;
+  });
+  return static_cast<double>(open) / static_cast<double>(fits.size());
+}
+
 }  // namespace
+
+class TrainingTimes::Lengths {
+ public:
+  explicit Lengths(const std::vector<StudyTrial>& trials) {
+    for (const StudyTrial& trial : trials) {
+      if (is_complete(trial.now))
+        epochs_.push_back(epochs_of(trial));
+    }
+    std::sort(epochs_.begin(), epochs_.end());
+    sums_.resize(epochs_.size() + 1);
+    for (std::size_t i = epochs_.size(); i-- > 0;)
+      sums_[i] = sums_[i + 1] + epochs_[i];
+  }
+
+  /// Their mean, of those that have more than so many; nothing where none has.
+  std::optional<double> mean_above(double epochs) const {
+    const auto first = std::upper_bound(epochs_.begin(), epochs_.end(), epochs);
+    const auto count = static_cast<double>(epochs_.end() - first);
+    if (first == epochs_.end())
+      return std::nullopt;
+    return sums_[static_cast<std::size_t>(first - epochs_.begin())] / count;
+  }
+
+ private:
+  std::vector<double> epochs_;  // sorted
+  std::vector<double> sums_;    // of epochs_ from each on
+};
 
 TrainingTimes::TrainingTimes(const std::vector<StudyTrial>& trials, std::size_t folds, bool refits,
                              Epochs epochs)
@@ -42,20 +83,21 @@ bool TrainingTimes::have_only_first_epochs(int workers) const {
 
 /// Of one fold: what was trained of the trial, and the epochs that a training of its document has
 /// besides.
-double TrainingTimes::of_fit(std::int64_t trial, std::optional<double> usual_epochs) const {
+double TrainingTimes::of_fit(std::int64_t trial, const Lengths& lengths) const {
   const StudyTrial& one = trials_[static_cast<std::size_t>(trial)];
   const double trained = one.seconds / static_cast<double>(folds_);
   const double of_epoch = one.epoch_times.next().value_or(
       one.timed_epochs > 0 ? trained / static_cast<double>(one.timed_epochs) : 0);
-  return trained + further_epochs(one, usual_epochs) * of_epoch;
+  return trained + further_epochs(one, lengths) * of_epoch;
 }
 
 double TrainingTimes::of_last(std::int64_t trial) const {
-  return of_fit(trial, usual_epochs()) * (static_cast<double>(folds_) + (refits_ ? all_rows_ : 0));
+  return of_fit(trial, Lengths(trials_)) *
+         (static_cast<double>(folds_) + (refits_ ? all_rows_ : 0));
 }
 
 double TrainingTimes::of_member(std::int64_t trial) const {
-  return of_fit(trial, usual_epochs()) * all_rows_;
+  return of_fit(trial, Lengths(trials_)) * all_rows_;
 }
 
 std::function<double(std::int64_t)> TrainingTimes::ends(std::int64_t members, int workers) const {
@@ -64,49 +106,39 @@ std::function<double(std::int64_t)> TrainingTimes::ends(std::int64_t members, in
   const double refit = refits_ ? all_rows_ : 0;
   const double longest = static_cast<double>((folds_ + at_once - 1) / at_once) + refit;
   const double all = static_cast<double>(folds_) + refit;
-  return [this, longest, all, workers, usual_epochs = usual_epochs(),
-          of_members = of_members(members)](std::int64_t trial) {
-    const double fit = of_fit(trial, usual_epochs);
-    return kReserve * std::max(fit * longest, (fit * all + of_members) / workers);
-  };
+  Lengths lengths(trials_);
+  const double all_members = of_members(members, lengths);
+  return
+      [this, longest, all, workers, all_members, lengths = std::move(lengths)](std::int64_t trial) {
+        const double fit = of_fit(trial, lengths);
+        return kReserve * std::max(fit * longest, (fit * all + all_members) / workers);
+      };
 }
 
-/// The mean of complete trials; nothing where there is none.
-std::optional<double> TrainingTimes::usual_epochs() const {
-  double sum = 0;
-  double count = 0;
-  for (const StudyTrial& trial : trials_) {
-    if (is_complete(trial.now)) {
-      sum += epochs_of(trial);
-      ++count;
-    }
-  }
-  return count > 0 ? std::optional(sum / count) : std::nullopt;
-}
-
-/// How many epochs a training of its document has beside those whose time is known. As long as no
-/// trial is complete, it has all that the document allows, and of trainings that stop early twice
-/// as many as were trained. After the last one, of which the study is not told, the model is
-/// evaluated, which takes no more than an epoch.
-double TrainingTimes::further_epochs(const StudyTrial& trial,
-                                     std::optional<double> usual_epochs) const {
+/// How many epochs a training of its document has beside those whose time is known: as many as the
+/// complete trials that have more than it has by now. Where there is none, it has all that the
+/// document allows, and of trainings that stop early half as many again as were trained. Folds that
+/// have ended have no more. After the last epoch, of which the study is not told, the model is
+/// evaluated, which takes no more than another one.
+double TrainingTimes::further_epochs(const StudyTrial& trial, const Lengths& lengths) const {
   const auto timed = static_cast<double>(trial.timed_epochs);
   const double trained = epochs_of(trial);
   if (is_complete(trial.now))
     return trained - timed;
   const double most = epochs_.most ? static_cast<double>(*epochs_.most) : HUGE_VAL;
-  const double unknown = epochs_.most && !epochs_.may_stop_early ? most : 2 * trained;
-  const double usual = usual_epochs ? *usual_epochs + 1 : unknown;
-  return std::max(trained, std::min(usual, most)) - timed + 1;
+  const double unknown = epochs_.most && !epochs_.may_stop_early ? most : kGrowth * trained;
+  const std::optional<double> mean = lengths.mean_above(trained);
+  const double all = std::max(trained, std::min(mean ? *mean + 1 : unknown, most));
+  return trained - timed + open_folds(trial) * (all - trained) + 1;
 }
 
 /// Half as many trainings, as some are added more than once.
-double TrainingTimes::of_members(std::int64_t members) const {
+double TrainingTimes::of_members(std::int64_t members, const Lengths& lengths) const {
   std::vector<std::pair<double, double>> complete;  // value, seconds
   for (const StudyTrial& trial : trials_) {
     if (is_complete(trial.now)) {
       complete.emplace_back(trial.now.values.front(),
-                            of_fit(trial.now.number, std::nullopt) * all_rows_);
+                            of_fit(trial.now.number, lengths) * all_rows_);
     }
   }
   const auto count = std::min(complete.size(), static_cast<std::size_t>((members + 1) / 2));

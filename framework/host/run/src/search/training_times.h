@@ -38,10 +38,12 @@ class TrainingTimes {
   std::function<double(std::int64_t trial)> ends(std::int64_t members, int workers) const;
 
  private:
-  double of_fit(std::int64_t trial, std::optional<double> usual_epochs) const;
-  double of_members(std::int64_t members) const;
-  std::optional<double> usual_epochs() const;
-  double further_epochs(const StudyTrial& trial, std::optional<double> usual_epochs) const;
+  /// The epochs of complete trials.
+  class Lengths;
+
+  double of_fit(std::int64_t trial, const Lengths& lengths) const;
+  double of_members(std::int64_t members, const Lengths& lengths) const;
+  double further_epochs(const StudyTrial& trial, const Lengths& lengths) const;
 
   const std::vector<StudyTrial>& trials_;
   const std::size_t folds_;
