@@ -1,8 +1,11 @@
 // A search that ends with an ensemble: which trials are its members, that their mean is what is
 // predicted, and that nothing else of the run changes.
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
@@ -173,6 +176,29 @@ TEST_P(Ensembles, AreOneFileToPredictWith) {
   fs::rename(outcome.folder, workspace.folder() / "gone");
 
   EXPECT_TRUE(Predictor::load(runtime, file).predict(rows).values.equal(expected));
+}
+
+// Steps become slow when the trials have ended, whose times are what the search goes by.
+TEST(Ensemble, LeavesOutMembersForWhichTheTimeBudgetIsNotEnough) {
+  const Runtime runtime = watching_runtime();
+  Json document = ensemble_document("hold_out");
+  document["search"]["budget"] = {{"time", "3s"}};
+  constexpr int kStepsOfTrials = 4 * 6 * 6;
+  std::atomic<int> seen{0};
+  const testing::StepWatch watch(runtime, [&] {
+    if (++seen > kStepsOfTrials)
+      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  });
+  const Workspace workspace;
+
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
+
+  EXPECT_EQ(outcome.result.at("search").at("trials").size(), 4U);
+  EXPECT_LT(outcome.result.at("total_epochs"), 6) << "the last training ends with the budget";
+  EXPECT_THAT(outcome.result.at("stop_reason").get<std::string>(), HasSubstr("time budget"));
+  EXPECT_FALSE(fs::exists(outcome.folder / "ensemble.json"))
+      << read_file(outcome.folder / "ensemble.json");
+  EXPECT_LT(seen, kStepsOfTrials + 36) << "no member is trained";
 }
 
 TEST(Ensemble, WhoseFileIsDamagedIsRefused) {

@@ -830,6 +830,10 @@ std::optional<Study::TimeOfMembers> Study::time_of_members() const {
   return TimeOfMembers{left, left * run_.budget.workers() - times_.of_last(best_)};
 }
 
+bool Study::is_out_of_time() const {
+  return settings_.seconds && elapsed() >= *settings_.seconds;
+}
+
 std::vector<std::string> Study::end_by_time() {
   std::size_t jobs = 0;
   while (jobs < jobs_.size() && jobs_[jobs].has_ended)
@@ -949,8 +953,23 @@ void Study::begin_best(Orders& orders) {
     files_.remove(best_run_->names());  // of a trial whose last training has failed
     journal_.trains_last(best_);
   }
-  for (PlannedFit& fit : best_run_->next().start)
+  for (PlannedFit& fit : best_run_->next().start) {
+    if (fit.is_result)
+      fit.deadline = deadline_of_last();
     orders.start.push_back(std::move(fit));
+  }
+}
+
+/// A last training ends with the budget, however long it would learn: with the best weights by
+/// then. It has as long as the search expected all the same, so that one that begins late still
+/// learns. Of several folds only the last ones would be cut short, and with them what their means
+/// are: they have no deadline.
+std::optional<Study::Clock::time_point> Study::deadline_of_last() const {
+  if (!settings_.seconds || plan_.folds.size() != 1 || plan_.refit)
+    return std::nullopt;
+  const double seconds = std::max(*settings_.seconds - elapsed(), times_.of_last(best_));
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 std::vector<std::int64_t> Study::kept_trials() const {

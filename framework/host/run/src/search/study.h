@@ -71,6 +71,8 @@ class Study final : public FitPlanner {
     double workers;  ///< seconds of one worker, for all of them
   };
   std::optional<TimeOfMembers> time_of_members() const;
+  /// Whether the time budget is used up.
+  bool is_out_of_time() const;
   /// Seconds of one worker that a member with this trial's document takes.
   double member_seconds(std::int64_t trial) const { return times_.of_member(trial); }
   /// No job begins any more, and those that run are cut off: paths of the fits to stop. The study
@@ -161,6 +163,7 @@ class Study final : public FitPlanner {
   std::optional<std::int64_t> chosen_trial() const;
   void last_training_failed(const Error& error);
   void begin_best(Orders& orders);
+  std::optional<Clock::time_point> deadline_of_last() const;
 
   StudyTrial& trial_at(std::int64_t number) { return trials_[static_cast<std::size_t>(number)]; }
   const StudyTrial& trial_at(std::int64_t number) const {

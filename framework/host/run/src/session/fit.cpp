@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 
 #include <treadle/base/error.h>
 #include <treadle/core/model_abilities.h>
@@ -18,6 +19,7 @@
 
 #include "evaluation/breakdowns.h"
 #include "load/target_units.h"
+#include "session/deadline.h"
 #include "store/saved_model.h"
 
 // One training, from its rows to its evaluations: prepare(), train(), then validate() and test().
@@ -117,6 +119,8 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   sampler_ = components_.make_sampler();
   gradients_ = components_.make_gradients();
   callbacks_ = components_.make_callbacks();
+  if (deadline_)
+    callbacks_.push_back(std::make_unique<Deadline>(*deadline_));
   metrics_ = components_.make_metrics();
   report_metrics_ = components_.make_report_metrics();
   if (saved_preprocessing != nullptr) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -43,6 +44,8 @@ class Fit {
   const RandomStreams& random() const { return random_; }
   /// Weights to begin with, instead of the document's. Expects a call before prepare().
   void start_from(StateDict weights) { start_weights_ = std::move(weights); }
+  /// The training ends with the epoch in which this has passed. Expects a call before prepare().
+  void end_by(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
   /// Brings transforms, model and sources to life. `saved` transforms are restored instead of
   /// fitted.
   void prepare(const StateDict* saved_preprocessing);
@@ -102,6 +105,7 @@ class Fit {
   const c10::Stream stream_;  // all work of this fit on its device
   RandomStreams random_;
   std::optional<StateDict> start_weights_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::vector<std::unique_ptr<Transform>> transforms_;
   KnownGroups known_groups_;  // to the transforms
   engine::BatchPreparation preparation_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,6 +44,8 @@ struct PlannedFit {
   /// Of a baseline: its pointer in the run's document, for messages. Its model may be without
   /// parameters and is then evaluated as it is; of other fits that is an error.
   std::string baseline = {};
+  /// The training ends with the epoch in which this has passed, as one that stops early does.
+  std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
   bool keeps_weights = false;  ///< others will start from them
   bool is_result = false;      ///< its model is the run's
   bool is_drawn = false;       ///< its model is the report's picture

@@ -387,6 +387,8 @@ engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components
   Fit fit(components, node.fit.id, std::move(rows), &run_.timeline);
   if (node.fit.start && node.fit.start->from == WarmStart::From::kWeights)
     fit.start_from(weights_of(node.fit.start->fit));
+  if (node.fit.deadline)
+    fit.end_by(*node.fit.deadline);
   context.begin(fit, settled);
   const bool is_baseline = !node.fit.baseline.empty();
   const auto prepare = [&] { fit.prepare(context.saved_preprocessing()); };

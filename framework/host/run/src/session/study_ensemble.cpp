@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -29,6 +30,8 @@ namespace treadle::internal {
 namespace {
 
 constexpr const char* kEnsemblePointer = "/search/ensemble";
+namespace fs = std::filesystem;
+
 constexpr std::string_view kMembers = "members/";
 
 [[noreturn]] void refuse_ensemble(const ResolvedWorkflow& workflow, const std::string& why) {
@@ -152,7 +155,12 @@ FitPlanner::Orders StudyEnsemble::next() {
 }
 
 bool StudyEnsemble::begins(const FitId& fit) {
-  return is_member(fit) || study_.begins(fit);
+  if (!is_member(fit))
+    return study_.begins(fit);
+  if (!comes_too_late(fit))
+    return true;
+  leave_out(fit);
+  return false;
 }
 
 /// From the records of its fits, which were written with predictions behind all other metrics.
@@ -185,6 +193,9 @@ void StudyEnsemble::choose() {
   if (candidates.empty())
     return;
   ObjectiveOfRows objective(run_.components(), settings_.objective, trials.front().predicted);
+  least_loss_alone_ = HUGE_VAL;
+  for (const at::Tensor& predicted : candidates)
+    least_loss_alone_ = std::min(least_loss_alone_, objective(predicted));
   const SelectedEnsemble selected =
       select_ensemble(candidates, settings_.size, settings_.initial,
                       [&](const at::Tensor& mean) { return objective(mean); });
@@ -235,8 +246,8 @@ void StudyEnsemble::weigh() {
       values = values.to(at::kDouble);
     predicted = pool_(target, predictions);
   }
-  const double score = objective(predicted);  // knows the sign from here on
-  score_ = objective.sign() * score;
+  loss_ = objective(predicted);  // knows the sign from here on
+  score_ = objective.sign() * loss_;
 }
 
 /// Before they are trained: stacking gives some members no weight.
@@ -297,7 +308,14 @@ PlannedFit StudyEnsemble::planned(const Member& member) const {
 }
 
 FitVerdict StudyEnsemble::reported(const FitId& fit, const EpochSummary& epoch) {
-  return is_member(fit) ? FitVerdict::kContinue : study_.reported(fit, epoch);
+  if (!is_member(fit))
+    return study_.reported(fit, epoch);
+  return comes_too_late(fit) ? FitVerdict::kStop : FitVerdict::kContinue;
+}
+
+/// One that an earlier process has trained is there.
+bool StudyEnsemble::comes_too_late(const FitId& member) const {
+  return study_.is_out_of_time() && !fs::exists(run_.folder.fit_result(member.path()));
 }
 
 void StudyEnsemble::paused(const FitId& fit) {
@@ -306,8 +324,7 @@ void StudyEnsemble::paused(const FitId& fit) {
 }
 
 void StudyEnsemble::stopped(const FitId& fit) {
-  if (!is_member(fit))
-    study_.stopped(fit);
+  is_member(fit) ? leave_out(fit) : study_.stopped(fit);
 }
 
 void StudyEnsemble::completed(const FitId& fit, FitResult result) {
@@ -318,11 +335,20 @@ void StudyEnsemble::completed(const FitId& fit, FitResult result) {
 bool StudyEnsemble::failed(const FitId& fit, const Error& error) {
   if (!is_member(fit))
     return study_.failed(fit, error);
+  leave_out(fit);
+  return true;
+}
+
+/// The others predict without it, unless the best run alone is as good.
+void StudyEnsemble::leave_out(const FitId& fit) {
   for (Member& member : members_)
     member.has_failed =
         member.has_failed || fit.path().ends_with("/" + std::to_string(member.trial));
-  weigh();  // the others predict without it
-  return true;
+  weigh();
+  if (usable().size() > 1 && loss_ < least_loss_alone_)
+    return;
+  for (Member& member : members_)
+    member.has_failed = true;
 }
 
 std::vector<std::string> StudyEnsemble::names() const {

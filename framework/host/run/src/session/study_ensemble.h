@@ -39,7 +39,8 @@ std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow);
 /// weights.
 ///
 /// It hands everything about other fits on to the study. What trials predicted is read from their
-/// records, whichever process they ended in, so a resumed run chooses the same members.
+/// records, whichever process they ended in, so a resumed run chooses the same members. Where a
+/// search has a time budget, members that are not trained when it is used up are left out.
 class StudyEnsemble final : public FitPlanner {
  public:
   /// `plan` has no inner folds, and one model. Borrows both.
@@ -74,6 +75,8 @@ class StudyEnsemble final : public FitPlanner {
   };
 
   void choose();
+  bool comes_too_late(const FitId& member) const;
+  void leave_out(const FitId& member);
   void leave_out_slow_ones();
   void weigh();
   void leave_out_those_without_weight();
@@ -87,8 +90,10 @@ class StudyEnsemble final : public FitPlanner {
   const ValidationPlan plan_;
   std::vector<Member> members_;
   bool is_chosen_ = false;
-  PredictionPool pool_;  // of the usable ones, in their order
-  double score_ = 0;     // the objective of what it predicts
+  PredictionPool pool_;          // of the usable ones, in their order
+  double score_ = 0;             // the objective of what it predicts
+  double loss_ = 0;              // the same, lower is better
+  double least_loss_alone_ = 0;  // of the trials that could be chosen
 };
 
 }  // namespace treadle::internal
