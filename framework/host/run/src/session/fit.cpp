@@ -30,7 +30,7 @@
 // Transforms and fitted losses are restored instead of fitted, and no weights are loaded, because
 // engine::train() loads all state of the training. Everything else must come out the same, or the
 // resumed fit would not have the bits of an uninterrupted one. So nothing here may depend on time,
-// on the machine or on other fits.
+// on the machine or on other fits; but for a deadline, which only a time budget asks for.
 //
 // Every use of random numbers has a stream of its own, derived from the run's seed and the fit's
 // place in the tree: initial weights, batches, validation, test. Drawing more in one of them
