@@ -104,7 +104,8 @@ std::function<double(std::int64_t)> TrainingTimes::ends(std::int64_t members, in
   // The folds in turns, then all rows; members train wherever a worker is free.
   const auto at_once = static_cast<std::size_t>(workers);
   const double refit = refits_ ? all_rows_ : 0;
-  const double longest = static_cast<double>((folds_ + at_once - 1) / at_once) + refit;
+  const std::size_t turns = (folds_ + at_once - 1) / at_once;
+  const double longest = static_cast<double>(turns) + refit;
   const double all = static_cast<double>(folds_) + refit;
   Lengths lengths(trials_);
   const double all_members = of_members(members, lengths);
