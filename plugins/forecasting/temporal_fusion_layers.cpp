@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -114,10 +116,10 @@ std::int64_t context_width(const LayerSpec& spec) {
 }
 
 const TensorSpec& stream_of(const LayerSpec& spec, std::size_t dimensions,
-                            const std::string& wanted) {
+                            std::string_view wanted) {
   const TensorSpec& stream = spec.inputs.at(0);
   if (stream.sizes.size() < dimensions || stream.width() == TensorSpec::kVaries)
-    throw DataError("takes " + wanted + ", got " + stream.text());
+    throw DataError("takes " + std::string(wanted) + ", got " + stream.text());
   return stream;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/ops/addcmul.h>
@@ -15,10 +16,10 @@ namespace treadle::networks {
 namespace {
 
 const TensorSpec& stream_of(const LayerSpec& spec, std::size_t dimensions,
-                            const std::string& wanted) {
+                            std::string_view wanted) {
   const TensorSpec& stream = spec.inputs.front();
   if (spec.inputs.size() != 1 || stream.sizes.size() != dimensions)
-    throw DataError("takes the stream alone, " + wanted + ", got " + stream.text());
+    throw DataError("takes the stream alone, " + std::string(wanted) + ", got " + stream.text());
   return stream;
 }
 

@@ -676,6 +676,60 @@ TEST(Search, TheTimeOfAStoppedSearchCounts) {
   }
 }
 
+TEST(Search, TheTimeOfALastTrainingThatWasStoppedCounts) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("grid");
+  document["training"]["epochs"] = 12;
+  document["search"]["space"] = {{"model.hidden", {{"choice", {{4}, {8}}}}}};
+  document["search"]["trials"] = 2;
+  document["search"]["budget"] = {{"time", "2s"}};
+  constexpr int kStepsOfEpoch = 5;  // of 72 rows in batches of 16
+  int steps = 0;
+  std::stop_source stop;
+  const StepWatch slow(runtime, [&] {
+    if (++steps <= 2 * 12 * kStepsOfEpoch)
+      return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (steps == 2 * 12 * kStepsOfEpoch + 10)
+      stop.request_stop();
+  });
+  const Workspace workspace;
+  RunOptions options = workspace.options();
+  options.stop = stop.get_token();
+  EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
+
+  const RunOutcome outcome = resume_run(runtime, fs::directory_iterator(options.output)->path());
+
+  EXPECT_THAT(outcome.result.at("stop_reason").get<std::string>(), HasSubstr("time budget"));
+  // 2 s and the rest of an epoch. Ten steps more if the time before the stop did not count.
+  EXPECT_LE(steps, 2 * 12 * kStepsOfEpoch + 20 + kStepsOfEpoch);
+}
+
+TEST(Search, ALastTrainingThatBeginsLateHasTheTimeThatWasExpected) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("grid");
+  document["search"]["space"] = {{"model.hidden", {{"choice", {{4}, {8}}}}}};
+  document["search"]["trials"] = 2;
+  document["search"]["parallel"] = 1;
+  document["search"]["budget"] = {{"time", "1s"}};
+  constexpr int kStepsOfTrial = 2 * 5;
+  int steps = 0;
+  const StepWatch slow(runtime, [&] {
+    ++steps;
+    if (steps <= kStepsOfTrial)  // by which the last training is measured
+      std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    if (steps == kStepsOfTrial + 1)  // of the second trial, which makes it late
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+  });
+  const Workspace workspace;
+
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
+
+  EXPECT_EQ(outcome.result.at("search").at("best_trial"), 0);
+  EXPECT_EQ(outcome.result.at("total_epochs"), 2);
+  EXPECT_EQ(outcome.result.at("stop_reason"), "");
+}
+
 TEST(Search, MoreTrialsOfAPopulationAreRefusedAndChangeNothing) {
   const Runtime runtime = watching_runtime();
   Json document = document_of("random");

@@ -27,7 +27,8 @@ TEST(TrainingTimes, TheLastTrainingHasAFitOfEachFoldAndOneOfAllRows) {
   trials.push_back(trial(TrialState::kComplete, 1, 10, 6));
   EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, false, {10}).of_last(0), 6);
   EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, true, {10}).of_last(0), 6 + 2.5);
-  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, false, {10}).of_member(0), 2);
+  EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {10}).of_member(0), 0)
+      << "the model is that of the trial";
   EXPECT_DOUBLE_EQ(TrainingTimes(trials, 3, true, {10}).of_member(0), 2.5);
 }
 

@@ -136,7 +136,7 @@ void Study::fail_without_folder(const std::string& folder) const {
 
 Study::~Study() {
   try {
-    if (settings_.seconds && !is_over_)
+    if (settings_.seconds)
       journal_.searched_for(elapsed());
   } catch (const Error&) {
     // The journal has what was noted last.
@@ -558,8 +558,11 @@ PrunerVerdict Study::judge(StudyTrial& trial, std::int64_t epoch) {
 }
 
 FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
-  if (best_run_ != nullptr)
+  if (best_run_ != nullptr) {
+    if (settings_.seconds)
+      note_elapsed();
     return FitVerdict::kContinue;
+  }
   StudyTrial& trial = trial_of(id);
   TrialFit& fit = fit_of(trial, id);
   trial.epoch_times.add(epoch.seconds, std::exchange(fit.is_at_first_epoch, false));
@@ -949,9 +952,10 @@ void Study::begin_best(Orders& orders) {
   best_run_ = std::make_unique<CrossValidation>(plan_, components.training_plan(),
                                                 baselines_of(run_.runtime, *best_document_),
                                                 std::nullopt, best_document_);
-  if (journal_.last_trained() != best_) {
+  if (const auto& last = journal_.last_training(); !last || last->trial != best_) {
     files_.remove(best_run_->names());  // of a trial whose last training has failed
-    journal_.trains_last(best_);
+    const auto until = [this] { return elapsed() + times_.of_last(best_); };
+    journal_.trains_last({best_, settings_.seconds ? std::optional(until()) : std::nullopt});
   }
   for (PlannedFit& fit : best_run_->next().start) {
     if (fit.is_result)
@@ -967,7 +971,8 @@ void Study::begin_best(Orders& orders) {
 std::optional<Study::Clock::time_point> Study::deadline_of_last() const {
   if (!settings_.seconds || plan_.folds.size() != 1 || plan_.refit)
     return std::nullopt;
-  const double seconds = std::max(*settings_.seconds - elapsed(), times_.of_last(best_));
+  const double until = journal_.last_training()->until.value_or(0);
+  const double seconds = std::max(*settings_.seconds, until) - elapsed();
   return Clock::now() +
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }

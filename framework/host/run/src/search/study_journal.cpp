@@ -92,6 +92,16 @@ double non_finite(const std::string& text) {
   return text == "nan" ? NAN : text == "inf" ? INFINITY : -INFINITY;
 }
 
+/// Null: it was taken back.
+std::optional<LastTraining> last_training_from(const nlohmann::json& written) {
+  if (written.is_null())
+    return std::nullopt;
+  LastTraining last{written.at("trial").get<std::int64_t>()};
+  if (written.contains("until"))
+    last.until = written.at("until").get<double>();
+  return last;
+}
+
 [[noreturn]] void refuse(const std::string& place, const std::string& why) {
   throw StorageError(place + ": " + why +
                      "; move the journal away and resume the run: trials that it had are then "
@@ -196,7 +206,7 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
       ended_ = attributes.value(kEnded, ended_);
       elapsed_ = std::max(elapsed_, attributes.value(kElapsed, 0.0));
       if (attributes.contains(kLastTraining))
-        last_trained_ = attributes.at(kLastTraining).get<std::int64_t>();
+        last_training_ = last_training_from(attributes.at(kLastTraining));
       if (attributes.contains(kLastTrainingFailed))
         failed_last_.push_back(attributes.at(kLastTrainingFailed).get<std::int64_t>());
       return;
@@ -239,12 +249,12 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
 void StudyJournal::reopen(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path))
     return;
-  AppendFile(path).append_line(nlohmann::json{
-      {"op_code", kSetStudyAttribute},
-      {"worker_id", "treadle-" + std::to_string(getpid())},
-      {"study_id", 0},
-      {"system_attr",
-       {{kEnded, nullptr}}}}.dump());
+  AppendFile(path).append_line(
+      nlohmann::json{{"op_code", kSetStudyAttribute},
+                     {"worker_id", "treadle-" + std::to_string(getpid())},
+                     {"study_id", 0},
+                     {"system_attr", {{kEnded, nullptr}, {kLastTraining, nullptr}}}}
+          .dump());
 }
 
 void StudyJournal::append(int operation, nlohmann::json fields) {
@@ -312,9 +322,13 @@ void StudyJournal::job_ended(const JobEnd& end) {
   }
 }
 
-void StudyJournal::trains_last(std::int64_t trial) {
-  last_trained_ = trial;
-  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kLastTraining, trial}}}});
+void StudyJournal::trains_last(const LastTraining& last) {
+  last_training_ = last;
+  nlohmann::json written = {{"trial", last.trial}};
+  if (last.until)
+    written["until"] = *last.until;
+  append(kSetStudyAttribute,
+         {{"study_id", 0}, {"system_attr", {{kLastTraining, std::move(written)}}}});
   file_->sync();
 }
 

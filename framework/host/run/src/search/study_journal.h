@@ -46,6 +46,14 @@ struct JobEnd {
   double elapsed = 0;  ///< of the search
 };
 
+/// The last training of a search, with the document of a trial.
+struct LastTraining {
+  std::int64_t trial = 0;
+  /// Where the search has a time budget: it has as long as was expected when it began, also behind
+  /// the end of the budget. In seconds of StudyJournal::elapsed().
+  std::optional<double> until = {};
+};
+
 /// search.journal of a run's folder: what its trials came to, line by line, in the format of
 /// Optuna's journal storage, so that its dashboard and its tools read it:
 ///
@@ -67,12 +75,12 @@ class StudyJournal {
   const std::vector<JournaledTrial>& earlier() const { return trials_; }
   /// How many jobs those have ended.
   std::int64_t earlier_jobs() const { return jobs_; }
-  /// Wall time that earlier processes have searched for.
+  /// Wall time that earlier processes have searched for, or trained last.
   double elapsed() const { return elapsed_; }
   /// How an earlier process ended the search early; null: it did not.
   const nlohmann::json& ended() const { return ended_; }
-  /// Of this process or an earlier one; nothing before the last training has begun.
-  std::optional<std::int64_t> last_trained() const { return last_trained_; }
+  /// Of this process or an earlier one; nothing before it has begun.
+  const std::optional<LastTraining>& last_training() const { return last_training_; }
   /// Trials whose last training has failed.
   const std::vector<std::int64_t>& failed_last_trainings() const { return failed_last_; }
 
@@ -83,12 +91,12 @@ class StudyJournal {
   /// Wall time of the search so far, which a search that goes on has behind it.
   void searched_for(double elapsed);
   void search_ended(const nlohmann::json& how);
-  /// The trial whose document the last training has.
-  void trains_last(std::int64_t trial);
+  void trains_last(const LastTraining& last);
   void last_training_failed(std::int64_t trial);
   /// What searched_for() and jobs have left in a journal; 0 where there is none.
   static double elapsed_in(const std::filesystem::path& path);
-  /// Takes back that the search of this journal has ended; nothing where there is none.
+  /// Takes back that the search of this journal has ended, and its last training; nothing where
+  /// there is none.
   static void reopen(const std::filesystem::path& path);
 
  private:
@@ -106,7 +114,7 @@ class StudyJournal {
   std::vector<std::int64_t> last_reported_;  // of all trials: the last epoch that is written
   nlohmann::json identity_;                  // of the journal; null: it is new
   nlohmann::json ended_;
-  std::optional<std::int64_t> last_trained_;
+  std::optional<LastTraining> last_training_;
   std::vector<std::int64_t> failed_last_;
   double elapsed_ = 0;
   std::int64_t jobs_ = 0;

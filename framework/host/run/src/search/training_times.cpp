@@ -64,11 +64,7 @@ class TrainingTimes::Lengths {
 
 TrainingTimes::TrainingTimes(const std::vector<StudyTrial>& trials, std::size_t folds, bool refits,
                              Epochs epochs)
-    : trials_(trials),
-      folds_(folds),
-      refits_(refits),
-      all_rows_(refits ? kAllRows : 1),
-      epochs_(epochs) {}
+    : trials_(trials), folds_(folds), all_rows_(refits ? kAllRows : 0), epochs_(epochs) {}
 
 bool TrainingTimes::have_only_first_epochs(int workers) const {
   std::int64_t epochs = 0;
@@ -92,8 +88,7 @@ double TrainingTimes::of_fit(std::int64_t trial, const Lengths& lengths) const {
 }
 
 double TrainingTimes::of_last(std::int64_t trial) const {
-  return of_fit(trial, Lengths(trials_)) *
-         (static_cast<double>(folds_) + (refits_ ? all_rows_ : 0));
+  return of_fit(trial, Lengths(trials_)) * (static_cast<double>(folds_) + all_rows_);
 }
 
 double TrainingTimes::of_member(std::int64_t trial) const {
@@ -103,10 +98,9 @@ double TrainingTimes::of_member(std::int64_t trial) const {
 std::function<double(std::int64_t)> TrainingTimes::ends(std::int64_t members, int workers) const {
   // The folds in turns, then all rows; members train wherever a worker is free.
   const auto at_once = static_cast<std::size_t>(workers);
-  const double refit = refits_ ? all_rows_ : 0;
   const std::size_t turns = (folds_ + at_once - 1) / at_once;
-  const double longest = static_cast<double>(turns) + refit;
-  const double all = static_cast<double>(folds_) + refit;
+  const double longest = static_cast<double>(turns) + all_rows_;
+  const double all = static_cast<double>(folds_) + all_rows_;
   Lengths lengths(trials_);
   const double all_members = of_members(members, lengths);
   return

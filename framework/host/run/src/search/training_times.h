@@ -30,7 +30,7 @@ class TrainingTimes {
 
   /// The last training of a search, with this trial's document: all of its fits.
   double of_last(std::int64_t trial) const;
-  /// A member of an ensemble, with this trial's document.
+  /// A member of an ensemble, of this trial: nothing without a refit, as the trial's model is it.
   double of_member(std::int64_t trial) const;
   /// Wall time of the last training with a trial's document, and beside it of an ensemble of at
   /// most so many members of the best trials. What is the same for all trials is computed here: the
@@ -47,8 +47,7 @@ class TrainingTimes {
 
   const std::vector<StudyTrial>& trials_;
   const std::size_t folds_;
-  const bool refits_;
-  const double all_rows_;  // a training on all rows, in trainings of a fold
+  const double all_rows_;  // a training on all rows, in trainings of a fold; 0: there is none
   const Epochs epochs_;
 };
 

@@ -22,8 +22,11 @@ namespace treadle::internal {
 /// What a new fit takes over from another one, instead of random weights.
 struct WarmStart {
   enum class From {
-    kWeights,    ///< the weights it ended with; it must have completed, with keeps_weights
-    kCheckpoint  ///< its newest checkpoint, with optimizer, position and transforms
+    kWeights,     ///< the weights it ended with; it must have completed, with keeps_weights
+    kCheckpoint,  ///< its newest checkpoint, with optimizer, position and transforms
+    /// Its model and its result, as they are: nothing is trained. It must have completed, with
+    /// keeps_weights, before the new one is planned, and on the same rows.
+    kModel
   };
   std::string fit;  ///< path
   From from = From::kWeights;

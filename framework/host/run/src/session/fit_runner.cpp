@@ -55,6 +55,13 @@ bool keeps_predictions(const ResolvedWorkflow& workflow) {
          workflow.resolved.at("search").contains("ensemble");
 }
 
+/// Those that the fit `path` ended with, of its record.
+const StateDict& weights_in(const StateDict& record, const std::string& path) {
+  TREADLE_EXPECTS(record.has_part(kWeights), "a fit starts from the weights of " + path +
+                                                 ", which was planned without keeps_weights");
+  return record.part(kWeights);
+}
+
 engine::FitEnd end_of(FitVerdict verdict) {
   return verdict == FitVerdict::kPause ? engine::FitEnd::kPaused : engine::FitEnd::kStopped;
 }
@@ -351,6 +358,12 @@ engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
     planner_.completed(node.fit.id, std::move(result));
     return engine::FitEnd::kCompleted;
   }
+  if (node.fit.start && node.fit.start->from == WarmStart::From::kModel) {
+    return within_memory_of(components->device(), [&] {
+      take_over(node, *components);
+      return engine::FitEnd::kCompleted;
+    });
+  }
   FitContext context(run_, node.fit.id, node.identity,
                      [&](const EpochSummary& epoch) { return report(node, epoch); });
   // After the context, and so gone before it: stop() never meets a context that is being destroyed.
@@ -518,6 +531,40 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   // All rows are there: finish() waited until the events of this fit were delivered.
   record.put("run",
              run_.conditions().marks(run_.log.rows_of(path, training.total_epochs), node.identity));
+  write_record(path, record);
+  // "Best" is said of weights that were chosen, not of the last ones.
+  context.complete({training.selects_best ? training.best_epoch : 0, training.total_epochs,
+                    final_loss, training.best_loss, training.stop_reason, metrics,
+                    training.training_time_seconds});
+  const std::lock_guard lock(mutex_);
+  planner_.completed(node.fit.id, std::move(finished));
+}
+
+/// What only the training knew is in the record of the other fit; transforms are fitted again, to
+/// the same rows.
+void FitRunner::take_over(const Node& node, const DocumentComponents& components) {
+  const std::string& path = node.fit.id.path();
+  const StateDict other = read_state_folder(run_.folder.fit_result(node.fit.start->fit));
+  Fit fit(components, node.fit.id, *node.fit.rows, &run_.timeline);
+  fit.start_from(weights_in(other, node.fit.start->fit));
+  fit.prepare(nullptr);
+  fit.model().eval();
+  if (node.fit.is_member)
+    saying_how_to_go_on(run_.folder, [&] { write_member(node.fit, fit); });
+  nlohmann::json result = other.value("result");
+  result["name"] = path;
+  StateDict record;
+  record.put("result", std::move(result));
+  record.put("selects_best", other.value("selects_best"));
+  record.put("report_metrics", other.part("report_metrics"));
+  record.put("run", run_.conditions().marks(run_.log.rows_of(path, 0), node.identity));
+  write_record(path, record);
+  FitResult finished = result_from(record, components);
+  const std::lock_guard lock(mutex_);
+  planner_.completed(node.fit.id, std::move(finished));
+}
+
+void FitRunner::write_record(const std::string& path, const StateDict& record) const {
   const fs::path place = run_.folder.fit_result(path);
   std::error_code error;
   fs::create_directories(place.parent_path(), error);
@@ -526,13 +573,6 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
                        error.message() + "; make room or permit writing, then resume the run");
   }
   saying_how_to_go_on(run_.folder, [&] { write_state_folder(place, record); });
-
-  // "Best" is said of weights that were chosen, not of the last ones.
-  context.complete({training.selects_best ? training.best_epoch : 0, training.total_epochs,
-                    final_loss, training.best_loss, training.stop_reason, metrics,
-                    training.training_time_seconds});
-  const std::lock_guard lock(mutex_);
-  planner_.completed(node.fit.id, std::move(finished));
 }
 
 /// A folder that predictor and export read like that of a run.
@@ -591,10 +631,7 @@ void FitRunner::write_architecture(const Fit& fit) const {
 
 StateDict FitRunner::weights_of(const std::string& path) const {
   // From disk, where they are the same whether this process or an earlier one trained that fit.
-  const StateDict record = read_state_folder(run_.folder.fit_result(path));
-  TREADLE_EXPECTS(record.has_part(kWeights), "a fit starts from the weights of " + path +
-                                                 ", which was planned without keeps_weights");
-  return record.part(kWeights);
+  return weights_in(read_state_folder(run_.folder.fit_result(path)), path);
 }
 
 std::optional<StateDict> FitRunner::record_of(const Node& node) {

@@ -69,6 +69,8 @@ class FitRunner final : private engine::FitSchedule {
                        const engine::Settled& settled);
   engine::TrainingResult train_keeping_what_is_saved(Fit& fit, FitContext& context);
   void complete(Node& node, Fit& fit, FitContext& context, const engine::TrainingResult& training);
+  void take_over(const Node& node, const DocumentComponents& components);
+  void write_record(const std::string& path, const StateDict& record) const;
   StateDict weights_of(const std::string& path) const;
   void write_model(Fit& fit, const std::filesystem::path& folder) const;
   void write_architecture(const Fit& fit) const;

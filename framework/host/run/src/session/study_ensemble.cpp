@@ -21,7 +21,7 @@
 
 // A planner around the study: the study plans as it does without an ensemble, and is asked and told
 // first. When it plans its first fit that is no trial, all trials have ended; the members are
-// chosen then, and trained beside the best run.
+// chosen then, and made beside the best run.
 //
 // Bits. Members are chosen from trials in the order of their numbers, and the predictions of the
 // folds of a trial are put together in the order of the folds, whatever ended first.
@@ -304,6 +304,8 @@ PlannedFit StudyEnsemble::planned(const Member& member) const {
                  std::make_shared<const FitRows>(std::move(rows))};
   fit.workflow = study_.document_of(member.trial);
   fit.is_member = true;
+  if (!plan_.refit)
+    fit.start = WarmStart{study_.names_of(member.trial).front(), WarmStart::From::kModel};
   return fit;
 }
 
@@ -313,9 +315,10 @@ FitVerdict StudyEnsemble::reported(const FitId& fit, const EpochSummary& epoch) 
   return comes_too_late(fit) ? FitVerdict::kStop : FitVerdict::kContinue;
 }
 
-/// One that an earlier process has trained is there.
+/// One that its trial or an earlier process has trained is there.
 bool StudyEnsemble::comes_too_late(const FitId& member) const {
-  return study_.is_out_of_time() && !fs::exists(run_.folder.fit_result(member.path()));
+  return plan_.refit && study_.is_out_of_time() &&
+         !fs::exists(run_.folder.fit_result(member.path()));
 }
 
 void StudyEnsemble::paused(const FitId& fit) {

@@ -34,9 +34,9 @@ std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow);
 /// Once all trials have ended, some of those whose results are kept (search.keep) are chosen by
 /// what they predicted for their validation rows (select_ensemble()); with folds these are all
 /// rows, each predicted by a model that was not trained on it. How their predictions become one is
-/// found from the same predictions. Each chosen trial is trained once more, as the best one is:
-/// "members/7" is that of trial 7, in the folder of its path. `ensemble.json` names them with their
-/// weights.
+/// found from the same predictions. "members/7" is the model of trial 7, in the folder of its path:
+/// the one that the trial has trained; with a refit, one that is trained on all rows.
+/// `ensemble.json` names them with their weights.
 ///
 /// It hands everything about other fits on to the study. What trials predicted is read from their
 /// records, whichever process they ended in, so a resumed run chooses the same members. Where a
@@ -57,7 +57,7 @@ class StudyEnsemble final : public FitPlanner {
   // Once the plan has ended.
   /// Paths of the members' fits, in order.
   std::vector<std::string> names() const;
-  /// For ensemble.json; null where no member could be trained.
+  /// For ensemble.json; null where there is no member.
   nlohmann::json record() const;
 
  private:
