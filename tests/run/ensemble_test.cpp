@@ -252,6 +252,23 @@ TEST(Ensemble, OfOneSplitNeedsNoTimeForItsMembers) {
   EXPECT_GE(ensemble_in(outcome.folder).at("members").size(), 2U);
 }
 
+TEST(Ensemble, WithMoreTrialsIsThatOfALargerSearch) {
+  const Runtime runtime = watching_runtime();
+  Json document = ensemble_document("hold_out");
+  document["search"]["trials"] = 3;
+  const Workspace workspace;
+  const fs::path folder = run_search(workspace, document).folder;
+  ASSERT_TRUE(fs::exists(folder / "ensemble.json"));
+
+  extend_search(runtime, folder, 1, "");
+  EXPECT_FALSE(fs::exists(folder / "ensemble.json")) << "nobody predicts with it any more";
+  const RunOutcome extended = resume_run(runtime, folder, workspace.options());
+
+  document["search"]["trials"] = 4;
+  const Workspace whole;
+  EXPECT_EQ(ensemble_bits(extended), ensemble_bits(run_search(whole, document)));
+}
+
 TEST(Ensemble, WhoseFileIsDamagedIsRefused) {
   const Workspace workspace;
   const RunOutcome outcome = run_search(workspace, ensemble_document("hold_out"));

@@ -28,9 +28,11 @@ nlohmann::json search_document(const fs::path& path) {
   return document;
 }
 
-/// All but the trials: the trainings of the best one, which may be another one now.
+/// All but the trials: the trainings of the best one, which may be another one now, and the
+/// ensemble, which there may be none of.
 void remove_last_training(const RunFolder& folder) {
   fs::remove(folder.result());  // first of all: the run is unfinished from here on
+  fs::remove(RunFolder::ensemble_of(folder.path()));
   for (const fs::path& parent : {folder.fit_results(), folder.checkpoints()}) {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(parent, error)) {
