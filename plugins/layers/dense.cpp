@@ -83,18 +83,23 @@ bool has_positions(const TensorSpec& stream, const std::vector<std::int64_t>& po
 at::Tensor weight_of(const std::string& node, const LayerSpec& spec, std::int64_t units,
                      std::int64_t in) {
   const torch::nn::Module* module = spec.module_of ? spec.module_of(node) : nullptr;
-  const at::Tensor* weight =
-      module == nullptr ? nullptr : module->named_parameters(/*recurse=*/false).find("weight");
-  if (weight == nullptr) {
+  at::Tensor weight;
+  if (module != nullptr) {
+    // A copy of the module's: what is found in it lives as long as it does.
+    const auto parameters = module->named_parameters(/*recurse=*/false);
+    if (const at::Tensor* const found = parameters.find("weight"))
+      weight = *found;
+  }
+  if (!weight.defined()) {
     throw DataError("is tied to the weight of " + quote_text(node) +
                     ", but no node before it that is called so has a \"weight\"");
   }
-  if (const std::vector<std::int64_t> wanted{units, in}; weight->sizes() != wanted) {
+  if (const std::vector<std::int64_t> wanted{units, in}; weight.sizes() != wanted) {
     throw DataError("needs a weight " + TensorSpec(wanted, spec.dtype).text() +
                     " [out, in], but that of " + quote_text(node) + " is " +
-                    TensorSpec::of(*weight).text());
+                    TensorSpec::of(weight).text());
   }
-  return *weight;
+  return weight;
 }
 
 }  // namespace
