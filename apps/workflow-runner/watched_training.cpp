@@ -12,6 +12,7 @@
 #include <treadle/base/error.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/picture.h>
+#include <treadle/host/run/pipeline.h>
 
 #include "answer.h"
 #include "fatal_signals.h"
@@ -26,7 +27,8 @@ namespace {
 using Json = nlohmann::json;
 
 Interrupted stopped_run(const std::string& what, const ProgressView& view) {
-  const std::string folder = view.folder().empty() ? "" : shown_path(view.folder());
+  const std::string folder =
+      view.folder().empty() ? "" : shown_path(folder_to_resume(view.folder()));
   return Interrupted(what + (folder.empty()
                                  ? ""
                                  : "; the run is saved in " + folder +
@@ -72,7 +74,8 @@ ModelDrawing draw_for_report(Model& model) {
 }  // namespace
 
 void FirstStep::do_run_started(const std::string&, const std::string& folder) {
-  set_crash_remedy("to continue the run: workflow-runner resume " + shown_path(folder) + "\n");
+  set_crash_remedy("to continue the run: workflow-runner resume " +
+                   shown_path(folder_to_resume(folder)) + "\n");
 }
 
 void FirstStep::do_step_completed(const FitId&, const StepProgress&) {

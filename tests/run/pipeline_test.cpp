@@ -15,6 +15,7 @@
 #include <treadle/base/error.h>
 #include <treadle/host/run/pipeline.h>
 #include <treadle/host/run/predictor.h>
+#include <treadle/host/run/run_folder.h>
 
 #include "watched_runs.h"
 
@@ -157,14 +158,106 @@ TEST_F(Pipelines, GoOnToTheSameBitsWhereverTheyWereStopped) {
   }
 }
 
-TEST_F(Pipelines, SayWhichStageFailed) {
-  document_["stages"]["score"]["evaluate"]["data"] = "nowhere.csv";
+// The document's paths are relative to its folder, those of the command line to the current one.
+TEST_F(Pipelines, MayHaveTheirFolderBesideAnyOther) {
+  const Workspace elsewhere;
+  RunOptions options = elsewhere.options();
+  const fs::path before = fs::current_path();
+  fs::current_path(elsewhere.folder());
+  options.output = "runs";
+  RunOutcome outcome;
+  try {
+    outcome = run_pipeline(runtime_, pipeline(), options);
+  } catch (const Error& error) {
+    ADD_FAILURE() << error.what();
+  }
+  fs::current_path(before);
+
+  EXPECT_TRUE(fs::exists(folder_of(outcome, "score") / "evaluation.json"));
+}
+
+TEST_F(Pipelines, MayBeginWithTheUseOfAModel) {
+  const RunOutcome trained = run();
+  document_["stages"] = {
+      {"score",
+       {{"evaluate", {{"model", folder_of(trained, "teacher").string()}, {"data", "test.csv"}}}}}};
+
+  EXPECT_TRUE(fs::exists(folder_of(run(), "score") / "evaluation.json"));
+}
+
+TEST_F(Pipelines, ThatAreFinishedHaveTheirResultWhateverHasChanged) {
+  const RunOutcome first = run();
+  std::ofstream(workspace_.folder() / "labelled.csv", std::ios::app) << "0.5,0.5,0.5\n";
+
+  EXPECT_EQ(resume_pipeline(runtime_, first.folder).result, first.result);
+}
+
+TEST_F(Pipelines, RunAStageAgainWhoseFilesAreLostOrChanged) {
+  const RunOutcome first = run();
+  const std::string answers = read_file(folder_of(first, "answers") / "predictions.csv");
+  fs::remove(folder_of(first, "teacher") / "model.safetensors");
+  std::ofstream(folder_of(first, "answers") / "predictions.csv", std::ios::app) << "9,9,9\n";
+
+  const RunOutcome second = run(first.folder);
+
+  EXPECT_EQ(reused(second),
+            (std::map<std::string, bool>{
+                {"teacher", false}, {"answers", false}, {"student", true}, {"score", true}}))
+      << "with the same bits, the others are what they were";
+  EXPECT_EQ(read_file(folder_of(second, "answers") / "predictions.csv"), answers);
+}
+
+TEST_F(Pipelines, TakeOverStagesThatOtherWorkersTrained) {
+  const RunOutcome first = run();
+  document_["resources"]["workers"] = 2;
+
+  for (const auto& [stage, was_taken_over] : reused(run(first.folder)))
+    EXPECT_TRUE(was_taken_over) << stage;
+}
+
+// As people do who are told of the stage's folder.
+TEST_F(Pipelines, GoOnWithAStageThatWasResumedAlone) {
+  RunOptions options = workspace_.options();
+  {
+    const Impatient impatient(runtime_, 3);
+    options.stop = impatient.token();
+    EXPECT_THROW(run_pipeline(runtime_, pipeline(), options), Interrupted);
+  }
+  const fs::path folder = fs::directory_iterator(options.output)->path();
+  fs::path stage;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder / "stages")) {
+    if (entry.is_directory())
+      stage = entry.path();
+  }
+  EXPECT_EQ(folder_to_resume(stage), folder);
+  EXPECT_EQ(folder_to_resume(folder), folder);
+  resume_run(runtime_, stage);
+  const auto trained_at = fs::last_write_time(stage / "model.safetensors");
+
+  const RunOutcome outcome = resume_pipeline(runtime_, folder, workspace_.options());
+
+  EXPECT_TRUE(fs::equivalent(folder_of(outcome, "teacher"), stage));
+  EXPECT_EQ(fs::last_write_time(stage / "model.safetensors"), trained_at);
+}
+
+TEST_F(Pipelines, BelongToOneProcess) {
+  const RunOutcome outcome = run();
+  const RunFolder other = RunFolder::lock(outcome.folder);
+
+  EXPECT_THROW(resume_pipeline(runtime_, outcome.folder), StorageError);
+}
+
+TEST_F(Pipelines, SayWhichStageFailedAndHowToGoOn) {
+  const fs::path table = workspace_.folder() / "test.csv";
+  std::ofstream(table) << "a,b,y\n1,2,three\n";
 
   try {
     run();
-    FAIL() << "there is no such file";
+    FAIL() << "a target is no number";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("nowhere.csv")));
+    EXPECT_THAT(error.what(),
+                ::testing::AllOf(HasSubstr("stage score: "), HasSubstr(table.string()),
+                                 HasSubstr("workflow-runner resume "), HasSubstr("--reuse ")));
   }
 }
 
@@ -344,9 +437,34 @@ TEST_F(Pipelines, ListEveryProblemOfEveryStageByItsLine) {
       "my.json:10: /stages/b/run/model/hiden: unknown key \"hiden\"; did you mean "
       "\"hidden\"? (model mlp takes: activation, dropout, execution, hidden, norm, "
       "recompute_layers, weights)\n"
-      "my.json:12: /stages/c/evaluate/keep: there is no such key here; expected \"model\", "
-      "\"data\"\n"
-      "my.json:14: /stages/d/run/training/epochs: must be >= 1, got 0");
+      "my.json:11: /stages/c/evaluate/data: " +
+          (fs::current_path() / "x.csv").string() +
+          ": no such file\n"
+          "my.json:12: /stages/c/evaluate/keep: there is no such key here; expected \"model\", "
+          "\"data\"\n"
+          "my.json:14: /stages/d/run/training/epochs: must be >= 1, got 0");
+}
+
+TEST_F(Pipelines, FindFilesThatNobodyMakesBeforeAnythingRuns) {
+  const auto refusal_with = [&](const char* stage, const char* does, const char* key,
+                                const std::string& path) {
+    Json document = document_;
+    document["stages"][stage][does][key] = path;
+    try {
+      Pipeline::read(Document::from_json(document, workspace_.folder()), runtime_);
+    } catch (const DocumentError& error) {
+      return std::string(error.what());
+    }
+    return std::string("it was not refused");
+  };
+  EXPECT_THAT(refusal_with("score", "evaluate", "data", "nowhere.csv"),
+              ::testing::AllOf(HasSubstr("/stages/score/evaluate/data: "),
+                               HasSubstr("nowhere.csv: no such file")));
+  EXPECT_THAT(refusal_with("score", "evaluate", "model", "stage:answers"),
+              HasSubstr("/stages/score: takes \"stage:answers\", but the stage \"answers\" leaves "
+                        "predictions.csv, distribution.csv"));
+  EXPECT_THAT(refusal_with("score", "evaluate", "data", "stage:answers/predictons.csv"),
+              HasSubstr("but the stage \"answers\" leaves"));
 }
 
 // The key is right in the other stage.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <set>
 #include <tuple>
@@ -27,13 +28,19 @@ struct KindOfStage {
   Pipeline::Kind kind;
   std::vector<std::string> required;
   std::vector<std::string> optional;
+  std::vector<std::string> files;  ///< that it leaves; empty: those of a run
 };
 
 const std::array<KindOfStage, 3>& kinds() {
   static const std::array<KindOfStage, 3> kKinds{
-      KindOfStage{internal::kRunKey, Pipeline::Kind::kRun, {}, {}},
-      KindOfStage{"predict", Pipeline::Kind::kPredict, {"model", "data"}, {"keep"}},
-      KindOfStage{"evaluate", Pipeline::Kind::kEvaluate, {"model", "data"}, {}}};
+      KindOfStage{internal::kRunKey, Pipeline::Kind::kRun, {}, {}, {}},
+      KindOfStage{"predict",
+                  Pipeline::Kind::kPredict,
+                  {"model", "data"},
+                  {"keep"},
+                  {"predictions.csv", "distribution.csv"}},
+      KindOfStage{
+          "evaluate", Pipeline::Kind::kEvaluate, {"model", "data"}, {}, {"evaluation.json"}}};
   return kKinds;
 }
 
@@ -67,8 +74,10 @@ class Reader {
         read_stage(name, value);
       expect_known_references();
     }
-    if (runtime != nullptr)
+    if (runtime != nullptr) {
       check_documents(*runtime);
+      expect_files();
+    }
     expect_no_problem();
     return in_order();
   }
@@ -170,6 +179,52 @@ class Reader {
         }
       }
     }
+  }
+
+  /// What is used is there, or made by a stage. Of a "run" the data says so itself, and its files
+  /// are its own affair.
+  void expect_files() {
+    for (const Pipeline::Stage& stage : stages_) {
+      for (const std::string& reference : internal::references_in(stage.content))
+        expect_made(stage, reference);
+      if (stage.kind == Pipeline::Kind::kRun)
+        continue;
+      for (const char* key : {"model", "data"}) {
+        const json& path = stage.content.value(key, json());
+        if (!path.is_string() || !internal::stages_in(path).empty() ||
+            path.get_ref<const std::string&>().empty())
+          continue;
+        const std::filesystem::path file = document_.folder() / path.get<std::string>();
+        if (!std::filesystem::exists(file))
+          complain(pointer_of(stage, key), file.string() + ": no such file");
+      }
+    }
+  }
+
+  void expect_made(const Pipeline::Stage& stage, const std::string& reference) {
+    const auto [name, file] = internal::parts_of_reference(reference);
+    const auto other = std::find_if(stages_.begin(), stages_.end(),
+                                    [&](const auto& one) { return one.name == name; });
+    if (other == stages_.end())
+      return;  // a problem already
+    const KindOfStage& kind = kind_of(*other);
+    const bool is_made = kind.files.empty() ||
+                         std::find(kind.files.begin(), kind.files.end(), file) != kind.files.end();
+    if (!is_made) {
+      complain(child_pointer("/stages", stage.name), "takes " + quote_text(reference) +
+                                                         ", but the stage " + quote_text(name) +
+                                                         " leaves " + name_list(kind.files));
+    }
+  }
+
+  static const KindOfStage& kind_of(const Pipeline::Stage& stage) {
+    return *std::find_if(kinds().begin(), kinds().end(),
+                         [&](const KindOfStage& one) { return one.kind == stage.kind; });
+  }
+
+  static std::string pointer_of(const Pipeline::Stage& stage, const char* key) {
+    return child_pointer(child_pointer(child_pointer("/stages", stage.name), kind_of(stage).key),
+                         key);
   }
 
   std::vector<Pipeline::Stage> in_order() {

@@ -42,15 +42,17 @@ json read_json(const fs::path& path) {
   return json::parse(file, nullptr, /*allow_exceptions=*/false);
 }
 
+constexpr const char* kStages = "stages";
+
 fs::path pipeline_document_of(const fs::path& folder) {
   return folder / "pipeline.json";
 }
 
-/// Adds to what a stage throws which it was; the kind stays.
+/// Adds to what a stage throws which it was, and a remedy; the kind stays.
 template <typename Work>
-decltype(auto) naming_stage(const std::string& name, Work&& work) {
+decltype(auto) naming_stage(const std::string& name, const std::string& remedy, Work&& work) {
   const auto text = [&](const std::exception& error) {
-    return "stage " + name + ": " + error.what();
+    return "stage " + name + ": " + error.what() + remedy;
   };
   try {
     return std::forward<Work>(work)();
@@ -61,6 +63,7 @@ decltype(auto) naming_stage(const std::string& name, Work&& work) {
     for (Problem& problem : problems) {
       if (!problem.pointer.starts_with(internal::run_pointer(name)))
         problem.message = "stage " + name + ": " + problem.message;
+      problem.message += remedy;
     }
     throw DocumentError(std::move(problems));
   } catch (const UsageError& error) {
@@ -90,13 +93,18 @@ class PipelineRun {
  public:
   PipelineRun(const Runtime& runtime, const Pipeline& pipeline, const RunOptions& options,
               fs::path folder)
-      : runtime_(runtime), pipeline_(pipeline), options_(options), folder_(std::move(folder)) {
-    options_.output = folder_ / "stages";
+      : runtime_(runtime),
+        pipeline_(pipeline),
+        options_(options),
+        // The paths in a stage's document are relative to the pipeline's document.
+        folder_(fs::absolute(folder).lexically_normal()) {
+    options_.output = folder_ / kStages;
     options_.trace.clear();
   }
 
   RunOutcome run(const fs::path& from) {
-    from_ = from;
+    from_ = from.empty() ? from : fs::absolute(from).lexically_normal();
+    make_folder(options_.output);
     std::exception_ptr failure;
     for (const Pipeline::Stage& stage : pipeline_.stages()) {
       const bool can_run = std::all_of(stage.after.begin(), stage.after.end(),
@@ -106,7 +114,7 @@ class PipelineRun {
       if (options_.stop.stop_requested())
         throw Interrupted("stopped before the stage " + stage.name);
       try {
-        done_[stage.name] = naming_stage(stage.name, [&] { return run_placed(stage); });
+        done_[stage.name] = naming_stage(stage.name, remedy(), [&] { return run_placed(stage); });
       } catch (const Interrupted&) {
         throw;
       } catch (...) {
@@ -119,7 +127,7 @@ class PipelineRun {
     json result{{"pipeline", pipeline_.name()}, {"stages", json::array()}};
     for (const Pipeline::Stage& stage : pipeline_.stages())
       result["stages"].push_back(done_.at(stage.name).summary);
-    write_file_atomically(folder_ / "result.json", result.dump(2) + "\n");
+    write_file_atomically(RunFolder::result_of(folder_), result.dump(2) + "\n");
     return {folder_, std::move(result)};
   }
 
@@ -129,8 +137,23 @@ class PipelineRun {
     json summary;
   };
 
-  fs::path record_of(const fs::path& pipeline, const std::string& stage) const {
-    return pipeline / "stages" / (stage + ".json");
+  static void make_folder(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) {
+      throw StorageError(folder.string() + ": cannot be made for the stages of a pipeline: " +
+                         error.message() + "; make room or permit writing");
+    }
+  }
+
+  std::string remedy() const {
+    return "; other stages are kept: when this is mended, workflow-runner resume " +
+           folder_.string() + ", or, with another document, run it with --reuse " +
+           folder_.string();
+  }
+
+  static fs::path record_of(const fs::path& pipeline, const std::string& stage) {
+    return pipeline / kStages / (stage + ".json");
   }
 
   json content_of(const Pipeline::Stage& stage) const {
@@ -158,7 +181,7 @@ class PipelineRun {
   }
 
   json inputs_of(const Pipeline::Stage& stage, const json& content) const {
-    json inputs{{"stage", stage.content}, {"files", hashes_of(stage.content)}};
+    json inputs{{"stage", content_that_counts(stage)}, {"files", hashes_of(stage.content)}};
     if (stage.kind == Pipeline::Kind::kRun) {
       const ResolvedWorkflow workflow = workflow_of(content);
       inputs["document"] = internal::document_identity(runtime_.registry(), workflow.resolved);
@@ -169,6 +192,32 @@ class PipelineRun {
       inputs["data"] = hash_file(path_in_document(content.at("data")));
     }
     return inputs;
+  }
+
+  /// Without what no result depends on.
+  static json content_that_counts(const Pipeline::Stage& stage) {
+    json content = stage.content;
+    if (stage.kind != Pipeline::Kind::kRun)
+      return content;
+    content.erase("observers");
+    content.erase("extensions");
+    if (const auto resources = content.find("resources"); resources != content.end()) {
+      resources->erase("workers");
+      if (resources->empty())
+        content.erase("resources");
+    }
+    return content;
+  }
+
+  /// Hashes of what other stages and people take from one that has finished.
+  static json outputs_in(const fs::path& folder) {
+    json outputs = json::object();
+    for (const char* name :
+         {"model.safetensors", "ensemble.json", "predictions.csv", "evaluation.json"}) {
+      if (fs::exists(folder / name))
+        outputs[name] = hash_file(folder / name);
+    }
+    return outputs;
   }
 
   fs::path path_in_document(const json& path) const {
@@ -195,16 +244,16 @@ class PipelineRun {
     if (std::optional<Done> before = finished_before(stage, inputs))
       return *std::move(before);
     const fs::path record = record_of(folder_, stage.name);
-    const json earlier = read_json(record);
     json now{{"inputs", inputs}, {"finished", false}};
     Done done;
     if (stage.kind == Pipeline::Kind::kRun) {
-      done = train(stage, content, earlier, inputs);
+      done = train(stage, content, inputs);
     } else {
       write_file_atomically(record, now.dump(2) + "\n");
       done = use_model(stage, content);
     }
     now["folder"] = done.folder.filename().string();
+    now["outputs"] = outputs_in(done.folder);
     now["finished"] = true;
     now["summary"] = done.summary;
     write_file_atomically(record, now.dump(2) + "\n");
@@ -218,12 +267,12 @@ class PipelineRun {
       const json record = pipeline.empty() ? json() : read_json(record_of(pipeline, stage.name));
       if (!record.is_object() || !record.value("finished", false) || record.at("inputs") != inputs)
         continue;
-      const fs::path folder = pipeline / "stages" / record.at("folder").get<std::string>();
-      if (!fs::exists(folder))
+      const fs::path folder = pipeline / kStages / record.at("folder").get<std::string>();
+      // Lost, cut or written by somebody else since: made again.
+      if (!fs::exists(folder) || outputs_in(folder) != record.value("outputs", json()))
         continue;
-      Done done{folder_ / "stages" / folder.filename(), record.at("summary")};
+      Done done{folder_ / kStages / folder.filename(), record.at("summary")};
       if (pipeline != folder_) {
-        fs::create_directories(done.folder.parent_path());
         fs::copy(folder, done.folder, fs::copy_options::recursive);
         write_file_atomically(record_of(folder_, stage.name), record.dump(2) + "\n");
       }
@@ -234,19 +283,21 @@ class PipelineRun {
     return std::nullopt;
   }
 
-  Done train(const Pipeline::Stage& stage, const json& content, const json& earlier,
-             const json& inputs) {
+  Done train(const Pipeline::Stage& stage, const json& content, const json& inputs) {
     const fs::path record = record_of(folder_, stage.name);
-    // One that was stopped goes on, where it would begin with the same.
-    const std::optional<fs::path> stopped = unfinished_run(stage);
+    const json earlier = read_json(record);
+    const bool is_the_same = earlier.is_object() && !earlier.value("finished", false) &&
+                             earlier.value("inputs", json()) == inputs;
+    const std::vector<fs::path> runs = runs_of(stage);
     RunOutcome outcome;
-    if (stopped && earlier.is_object() && earlier.value("inputs", json()) == inputs) {
-      outcome = resume_run(runtime_, *stopped, options_);
+    if (is_the_same && !runs.empty()) {
+      // One that was stopped goes on; so does one that was resumed without the pipeline since.
+      outcome = resume_run(runtime_, runs.front(), options_);
     } else {
-      fs::create_directories(record.parent_path());
+      // Before the record, which says whose the run in this folder is.
+      for (const fs::path& before : runs)
+        fs::remove_all(before);
       write_file_atomically(record, json{{"inputs", inputs}, {"finished", false}}.dump(2) + "\n");
-      if (stopped)
-        fs::remove_all(*stopped);
       outcome = run_workflow(runtime_, workflow_of(content), options_);
     }
     json summary{{"stage", stage.name},
@@ -259,20 +310,20 @@ class PipelineRun {
     return {outcome.folder, std::move(summary)};
   }
 
-  std::optional<fs::path> unfinished_run(const Pipeline::Stage& stage) const {
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / "stages", error)) {
-      const fs::path document = entry.path() / "workflow.json";
-      if (fs::exists(document) && !fs::exists(entry.path() / "result.json") &&
-          read_json(document).value("name", "") == stage.name)
-        return entry.path();
+  /// Of this stage in this folder; more than one only after a kill.
+  std::vector<fs::path> runs_of(const Pipeline::Stage& stage) const {
+    std::vector<fs::path> runs;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / kStages)) {
+      const json document = read_json(RunFolder::document_of(entry.path()));
+      if (document.is_object() && document.value("name", "") == stage.name)
+        runs.push_back(entry.path());
     }
-    return std::nullopt;
+    return runs;
   }
 
   Done use_model(const Pipeline::Stage& stage, const json& content) {
-    const fs::path folder = folder_ / "stages" / stage.name;
-    fs::create_directories(folder);
+    const fs::path folder = folder_ / kStages / stage.name;
+    make_folder(folder);
     const Predictor predictor =
         Predictor::load(runtime_, path_in_document(content.at("model")), "auto");
     const fs::path data = path_in_document(content.at("data"));
@@ -318,7 +369,7 @@ void internal::expect_run_documents(const Runtime& runtime, const Document& docu
     if (stage.kind != Pipeline::Kind::kRun)
       continue;
     try {
-      naming_stage(stage.name, [&] {
+      naming_stage(stage.name, "", [&] {
         problems.add(stage.name, problems_of([&] {
                        const json content = with_paths(stage.content, [](const std::string& name) {
                          return fs::path("/") / name;
@@ -360,8 +411,18 @@ bool is_pipeline_folder(const fs::path& folder) {
   return fs::exists(pipeline_document_of(folder));
 }
 
+fs::path folder_to_resume(const fs::path& run) {
+  const fs::path stages = run.lexically_normal().parent_path();
+  return stages.filename() == kStages && is_pipeline_folder(stages.parent_path())
+             ? stages.parent_path()
+             : run;
+}
+
 RunOutcome resume_pipeline(const Runtime& runtime, const fs::path& folder,
                            const RunOptions& options) {
+  const RunFolder lock = RunFolder::lock(folder);
+  if (json result = read_json(RunFolder::result_of(folder)); result.is_object())
+    return {folder, std::move(result)};
   const json kept = read_json(pipeline_document_of(folder));
   if (!kept.is_object() || !kept.contains("document"))
     throw StorageError(pipeline_document_of(folder).string() + ": is damaged");

@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,9 @@ std::set<std::string> stages_in(const nlohmann::json& content);
 /// `content` with paths in place of all references: `folder` gives that of a stage.
 nlohmann::json with_paths(nlohmann::json content,
                           const std::function<std::filesystem::path(const std::string&)>& folder);
+
+/// "pretrain" and "model.safetensors"; the second is empty for the folder.
+std::pair<std::string, std::string> parts_of_reference(const std::string& reference);
 
 /// The references themselves, sorted.
 std::set<std::string> references_in(const nlohmann::json& content);

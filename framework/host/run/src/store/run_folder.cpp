@@ -104,6 +104,11 @@ RunFolder RunFolder::open(const fs::path& folder) {
   return opened;
 }
 
+RunFolder RunFolder::lock(const fs::path& folder) {
+  const fs::path path = folder.lexically_normal();
+  return {path, lock_folder(path)};
+}
+
 RunFolder::RunFolder(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
 
 RunFolder::RunFolder(RunFolder&& other) noexcept

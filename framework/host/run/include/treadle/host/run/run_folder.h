@@ -18,6 +18,9 @@ class RunFolder {
   /// Opens an existing run and clears away what a kill left half written. Throws StorageError when
   /// it is none, or another process has it.
   static RunFolder open(const std::filesystem::path& folder);
+  /// Locks a folder that has runs and is none itself: a pipeline's. Throws StorageError when
+  /// another process has it.
+  static RunFolder lock(const std::filesystem::path& folder);
   ~RunFolder();
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&&) = delete;
