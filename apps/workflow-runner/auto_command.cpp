@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <treadle/base/atomic_file.h>
+#include <treadle/base/duration.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
@@ -80,6 +82,25 @@ std::string checked_task(const CommandLine& line) {
   return task;
 }
 
+/// How long the run may take; empty: the number of trials ends it.
+std::string checked_time(const CommandLine& line) {
+  const std::string time = line.text("time");
+  const auto is_wall_time = [&] {
+    try {
+      const Duration duration = Duration::parse(time);
+      return duration.unit == Duration::Unit::kSeconds && duration.value > 0;
+    } catch (const std::invalid_argument&) {
+      return false;
+    }
+  };
+  if (!time.empty() && !is_wall_time()) {
+    throw UsageError(
+        "--time: expected wall time above zero, such as \"90s\", \"20min\" or \"2h\", got " +
+        quote_text(time));
+  }
+  return time;
+}
+
 /// A run's name: what a file's name has of letters, digits, dots and dashes.
 std::string run_name_of(const std::filesystem::path& file) {
   std::string name = file.stem().string().substr(0, 60);
@@ -130,7 +151,7 @@ AutoDocument auto_document(const Runtime& runtime, const CommandLine& line,
   options.seed = number_of<std::uint64_t>(line, "seed", "a whole number from 0 on");
   if (line.has("trials"))
     options.trials = number_of<std::int64_t>(line, "trials", "a whole number");
-  options.time = line.text("time");
+  options.time = checked_time(line);
   if (const auto trials = overridden_trials(others))
     options.trials = trials;
   options.families = column_names(line, "families");
@@ -188,8 +209,7 @@ void run_auto(const CommandLine& line) {
   });
   if (!line.has("json") && !line.has("quiet")) {
     const std::filesystem::path& run = outcome.folder;
-    print(model_text(outcome.result, workflow.resolved.at("search")) +
-          "Again   workflow-runner run " + shown_path(run / "workflow.json") +
+    print("Again   workflow-runner run " + shown_path(run / "workflow.json") +
           "\nPredict workflow-runner predict " + shown_path(run) + " DATA -o OUT\n");
   }
 }

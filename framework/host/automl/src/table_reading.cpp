@@ -101,7 +101,9 @@ std::vector<std::string> plain_texts_of(const ColumnProfile& column) {
 
 /// Of a column of numbers or dates but for a few texts, which are not known to mark missing values:
 /// "numbers but for 1 row, which has "Total"; …", with what to do. Empty for other columns.
-std::string stray_hint(const ColumnProfile& column, std::int64_t values) {
+/// `missing` are the marks of the whole table, which those of --set take the place of.
+std::string stray_hint(const ColumnProfile& column, std::int64_t values,
+                       const std::vector<std::string>& missing) {
   constexpr double kMostStray = 0.1;
   constexpr std::size_t kMostTexts = 5;
   const std::vector<std::string> texts = plain_texts_of(column);
@@ -110,13 +112,13 @@ std::string stray_hint(const ColumnProfile& column, std::int64_t values) {
       static_cast<double>(stray) > kMostStray * static_cast<double>(values)) {
     return {};
   }
-  nlohmann::json missing = nlohmann::json::array({""});
+  nlohmann::json marks = missing;
   for (const std::string& text : texts)
-    missing.push_back(text);
+    marks.push_back(text);
   return std::string(column.numbers >= column.dates ? "numbers" : "dates") + " but for " +
          counted(stray, "row, which has ", "rows, which have ") + quoted_list(texts) +
          "; remove such rows, or take the text for missing with --set data.missing_values='" +
-         missing.dump() + "'";
+         marks.dump() + "'";
 }
 
 /// "; "Yes" and "yes" differ in case only": two categories that may be meant as one.
@@ -134,9 +136,10 @@ std::string case_remark(const ColumnProfile& column) {
 }
 
 /// What the texts of a column are for people, and what to do about it; empty for mere texts.
-std::string hint_about(const ColumnProfile& column, std::int64_t values) {
+std::string hint_about(const ColumnProfile& column, std::int64_t values,
+                       const std::vector<std::string>& missing) {
   const std::string form = form_hint(plain_texts_of(column));
-  return form.empty() ? stray_hint(column, values) : form;
+  return form.empty() ? stray_hint(column, values, missing) : form;
 }
 
 /// What is in a column that is not of numbers or dates, as it should be.
@@ -369,7 +372,7 @@ void Reader::guess_task(const ColumnProfile& target) {
     return decide(TableTask::kRegression,
                   is_whole ? "whole numbers, many of them different" : "numbers with fractions");
   }
-  const std::string hint = hint_about(target, reading_.rows);
+  const std::string hint = hint_about(target, reading_.rows, reading_.missing_values);
   if (is_numbers && !is_whole) {
     fail("the target " + quote_text(target.name) +
          " has numbers with fractions, and classes are texts or whole numbers; use --task "
@@ -478,7 +481,7 @@ void Reader::guess(ColumnReading& column) {
     column.reason = (profile.times > 0 ? "dates with a time of day" : "dates") + column.reason;
     return;
   }
-  const std::string hint = hint_about(profile, values);
+  const std::string hint = hint_about(profile, values, reading_.missing_values);
   guess_category(column, "text",
                  !hint.empty()                         ? hint
                  : profile.numbers + profile.dates > 0 ? "some of them are numbers or dates"

@@ -270,7 +270,7 @@ TEST(TableReading, AFewTextsAmongNumbersAreNamed) {
   const std::string hint =
       "numbers but for 2 rows, which have \"Total\"; remove such rows, or take the text for "
       "missing "
-      "with --set data.missing_values='[\"\",\"Total\"]'";
+      "with --set data.missing_values='[\"\",\"NA\",\"Total\"]'";
 
   EXPECT_EQ(first(column).reason, "100 different texts in 100 rows: " + hint);
   EXPECT_EQ(complaint([&] {
