@@ -210,6 +210,36 @@ std::string baseline_table(const Json& result, const Terminal& terminal) {
          " rows)\n" + aligned(rows, terminal);
 }
 
+/// Why a search that asks for an ensemble has none.
+std::string why_no_ensemble(const Json& search) {
+  const Json& trials = search.at("trials");
+  const auto complete = std::count_if(trials.begin(), trials.end(), [](const Json& trial) {
+    return member(trial, "state") == "complete";
+  });
+  if (trials.size() == 1)
+    return "there was one trial";
+  if (complete < 2) {
+    return "of " + std::to_string(trials.size()) + " trials, " +
+           (complete == 0 ? "none" : "only one") + " was trained to its end";
+  }
+  return member(member(search, "ended"), "reason") == "time"
+             ? "the time was not enough for one that is better"
+             : "no other trial makes the best one better";
+}
+
+/// What predicts in place of the best trial; empty where no ensemble was asked for.
+std::string ensemble_text(const Json& search) {
+  if (!search.contains("ensemble"))
+    return {};
+  const Json& ensemble = search.at("ensemble");
+  if (!ensemble.is_object())
+    return "No ensemble: " + why_no_ensemble(search) + "\n";
+  return "Ensemble of " + std::to_string(member(ensemble, "members").size()) +
+         " trials, which predicts in place of the best one: " +
+         scalar_text(member(ensemble, "objective")) + " " +
+         number_text(member(ensemble, "validation")) + " of the validation rows\n";
+}
+
 /// The values of the best trial; nothing without a search.
 std::string search_table(const Json& result, const Terminal& terminal) {
   const Json& search = member(result, "search");
@@ -242,6 +272,7 @@ std::string search_table(const Json& result, const Terminal& terminal) {
   const Json& ended = member(search, "ended");
   if (member(ended, "reason") == "time")
     front += "Ended early: " + scalar_text(member(ended, "text")) + "\n";
+  front += ensemble_text(search);
   return "Search (trial " + number.dump() + ", the best of " + std::to_string(trials.size()) +
          others + values + ")\n" + aligned(rows, terminal) + front;
 }

@@ -60,26 +60,6 @@ std::string others_text(const automl::TableReading& table,
          "; --document-only FILE --json lists all\n";
 }
 
-/// Why a search has left one model.
-std::string why_no_ensemble(const Json& record, const Json& search) {
-  const Json& trials = record.at("trials");
-  const auto complete = static_cast<std::size_t>(std::count_if(
-      trials.begin(), trials.end(), [](const Json& one) { return one.at("state") == "complete"; }));
-  if (!search.contains("ensemble"))
-    return "the document asks for no \"ensemble\"";
-  if (trials.size() == 1)
-    return "there was no other; an ensemble is of several";
-  if (complete < 2) {
-    return "of " + counted(trials.size(), "trial") + ", " +
-           (complete == 0 ? "none" : "only this one") +
-           " was trained to its end, and an ensemble is of several; give more " +
-           (search.contains("budget") ? "--time" : "--trials");
-  }
-  if (search.contains("budget"))
-    return "the time was not enough to train several models; give more --time";
-  return "no other trial makes it better";
-}
-
 Row row_of(const automl::ColumnReading& column) {
   const ColumnProfile& profile = column.profile;
   return {cut_to(plain_text(profile.name), kWidestName), std::string(automl::name_of(column.use)),
@@ -124,18 +104,6 @@ std::string table_text(const automl::TableReading& table, const Terminal& termin
   return text + "Task  " + std::string(automl::name_of(table.task)) + " of " +
          plain_text(table.target_column().profile.name) + ": " + plain_text(table.task_reason) +
          "\n";
-}
-
-std::string model_text(const Json& result, const Json& search) {
-  const Json& record = result.at("search");
-  if (record.contains("ensemble")) {
-    const Json& ensemble = record.at("ensemble");
-    return "Ensemble  " + counted(ensemble.at("members").size(), "model") + ", " +
-           ensemble.at("objective").get<std::string>() + " " +
-           number_text(ensemble.at("validation")) + " on rows they were not trained on\n";
-  }
-  return "Model   trial " + std::to_string(record.at("best_trial").get<std::int64_t>()) +
-         " alone: " + why_no_ensemble(record, search) + "\n";
 }
 
 Json table_json(const automl::TableReading& table) {

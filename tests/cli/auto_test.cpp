@@ -82,8 +82,7 @@ TEST_F(Auto, SaysWhyThereIsNoEnsemble) {
                              "linear", "--set", "training.epochs=1"});
 
   EXPECT_EQ(done.code, 0) << done.err;
-  EXPECT_THAT(done.out,
-              HasSubstr("Model   trial 0 alone: there was no other; an ensemble is of several\n"));
+  EXPECT_THAT(done.out, HasSubstr("No ensemble: there was one trial\n"));
 }
 
 TEST_F(Auto, ListsTheFirstColumnsOfAWideTable) {
@@ -218,6 +217,11 @@ TEST_F(Auto, WhatCannotBeTrainedIsRefusedWithARemedy) {
               HasSubstr("--types: expected COLUMN=TYPE, where TYPE is number, category, date"));
   EXPECT_THAT(document_only({"--task", "clasification"}).err,
               HasSubstr("did you mean \"classification\"?"));
+  for (const char* time : {"abc", "20", "-5s", "0s", "10ep", "500ms"}) {
+    const Finished refused = document_only({"--time", time});
+    EXPECT_EQ(refused.code, 2) << time << ": " << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("--time: expected wall time above zero")) << time;
+  }
   EXPECT_THAT(document_only({"--families", "forest"}).err, HasSubstr("no family is called"));
   EXPECT_EQ(run({"auto", "absent.csv", "--target", "y"}).code, 5);
   write("table.csv", "");

@@ -69,13 +69,15 @@ class PredictionsForComparison : public ::testing::Test {
     return document;
   }
 
-  static void write_points(const fs::path& file, int begin, int end) {
+  /// `wrong_every`: how often a class is the other one; 0: never.
+  static void write_points(const fs::path& file, int begin, int end, int wrong_every = 0) {
     std::ofstream text(file);
     text << "x,y,class\n";
     for (int i = begin; i < end; ++i) {
       const int scatter = i * 37 % 101;
-      text << scatter << "," << i * 53 % 97 << "," << (scatter + i * 53 % 97 > 95 ? "red" : "blue")
-           << "\n";
+      const bool is_wrong = wrong_every > 0 && i % wrong_every == 0;
+      text << scatter << "," << i * 53 % 97 << ","
+           << ((scatter + i * 53 % 97 > 95) != is_wrong ? "red" : "blue") << "\n";
     }
   }
 
@@ -171,6 +173,31 @@ TEST_F(PredictionsForComparison, OfAnotherFileAreThoseOfPredict) {
     const Json expected = Predictor::load(runtime_, runs[run]).evaluate_file(more);
     EXPECT_NEAR(accuracy(predictions, run), expected["metrics"]["accuracy"], 1e-9);
   }
+}
+
+TEST_F(PredictionsForComparison, OfASearchAreThoseOfItsEnsemble) {
+  const Json split{{"use", "hold_out"}, {"fraction", 0.25}, {"seed", 3}};
+  write_points(workspace_.folder() / "points.csv", 0, 120, /*wrong_every=*/4);
+  Json search = of_file(1, split);
+  search["metrics"] = {"accuracy", "log_loss"};
+  search["search"] = {{"trials", 4},
+                      {"objective", "log_loss"},
+                      {"tuner", "grid"},
+                      {"ensemble", {{"size", 8}}},
+                      {"space", {{"model.hidden", {{"choice", {{4}, {8}, {12}, {16}}}}}}}};
+  const fs::path tuned = run(search);
+  ASSERT_TRUE(fs::exists(tuned / "ensemble.json"));
+  const fs::path other = workspace_.folder() / "others.csv";
+  write_points(other, 200, 260);
+
+  const ComparedPredictions predictions = predict({tuned, run(of_file(2, split))}, {.file = other});
+
+  const Json evaluated = Predictor::load(runtime_, tuned).evaluate_file(other);
+  EXPECT_NEAR(accuracy(predictions, 0), evaluated.at("metrics").at("accuracy").get<double>(), 1e-9);
+  const ComparedPredictions::Target& target = predictions.targets.front();
+  const double log_loss =
+      -target.predicted[0].log().gather(1, target.actual.unsqueeze(1)).mean().item<double>();
+  EXPECT_NEAR(log_loss, evaluated.at("metrics").at("log_loss").get<double>(), kOtherBatches);
 }
 
 TEST_F(PredictionsForComparison, OfTheTrainingFileAreThoseOfTheRowsHeldOut) {

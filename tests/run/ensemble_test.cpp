@@ -260,9 +260,15 @@ TEST(Ensemble, WithMoreTrialsIsThatOfALargerSearch) {
   const fs::path folder = run_search(workspace, document).folder;
   ASSERT_TRUE(fs::exists(folder / "ensemble.json"));
 
+  const at::Tensor rows = at::rand({50, 2});
+  const at::Tensor before = Predictor::load(runtime, folder).predict(rows).values;
+  fs::create_directories(folder / "members" / "99");
+
   extend_search(runtime, folder, 1, "");
-  EXPECT_FALSE(fs::exists(folder / "ensemble.json")) << "nobody predicts with it any more";
+  EXPECT_TRUE(Predictor::load(runtime, folder).predict(rows).values.equal(before))
+      << "until there is another one";
   const RunOutcome extended = resume_run(runtime, folder, workspace.options());
+  EXPECT_FALSE(fs::exists(folder / "members" / "99")) << "it is no member any more";
 
   document["search"]["trials"] = 4;
   const Workspace whole;
@@ -296,6 +302,37 @@ TEST(Ensemble, ThatIsStackedNeedsRowsToBeFittedTo) {
   }
 }
 
+TEST(Ensemble, HasTrialsThatKeepTheConstraintsAlone) {
+  Json document = ensemble_document("k_fold");
+  // 2 + 1 inputs and outputs of each hidden unit, and two biases: 5 * 14 + 2 = 72 of the second.
+  document["search"]["constraints"] = {{"parameter_count", {{"max", 72}}}};
+  const Workspace workspace;
+
+  const RunOutcome outcome = run_search(workspace, document);
+
+  const Json& trials = outcome.result.at("search").at("trials");
+  for (const Json& member : ensemble_in(outcome.folder).at("members")) {
+    const Json& hidden =
+        trials[member.at("trial").get<std::size_t>()].at("params").at("model.hidden");
+    EXPECT_LE(hidden[0].get<int>(), 14) << trials;
+  }
+}
+
+// Three trials that have learned nothing would be members in any case.
+TEST(Ensemble, HasNoMembersThatOnlyMakeItWorse) {
+  Json document = ensemble_document("hold_out");
+  document["search"]["space"] = {{"training.epochs", {{"choice", {1, 2, 3, 60}}}}};
+  const Workspace workspace;
+
+  const Json search = run_search(workspace, document).result.at("search");
+
+  double best = 1e9;
+  for (const Json& trial : search.at("trials"))
+    best = std::min(best, trial.at("values")[0].get<double>());
+  if (search.at("ensemble").is_object())
+    EXPECT_LT(search.at("ensemble").at("validation"), best);
+}
+
 TEST(Ensemble, NeedsAMetricToBeChosenBy) {
   const Workspace workspace;
   Json document = ensemble_document("hold_out");
@@ -307,8 +344,27 @@ TEST(Ensemble, NeedsAMetricToBeChosenBy) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
                 HasSubstr("/search/ensemble: an ensemble pools predictions, which have "
-                          "metrics and no loss"));
+                          "metrics and no val_loss"));
   }
+}
+
+TEST(Ensemble, IsRefusedBeforeAnythingIsTrained) {
+  const Runtime runtime = watching_runtime();
+  const auto refusal = [&](const Json& more) {
+    Json document = ensemble_document("hold_out");
+    document["search"].update(more);
+    try {
+      expect_search(runtime, runtime.resolve(document));
+    } catch (const DocumentError& error) {
+      return std::string(error.what());
+    }
+    return std::string("it was not refused");
+  };
+  EXPECT_THAT(refusal({{"objective", "parameter_count"}}), HasSubstr("no parameter_count; set"));
+  EXPECT_THAT(refusal({{"objective", {"log_loss", "accuracy"}}, {"tuner", "random"}}),
+              HasSubstr("by one objective"));
+  EXPECT_THAT(refusal({{"storage", {{"use", "sqlite"}, {"location", "study.db"}}}}),
+              HasSubstr("leave \"storage\" out"));
 }
 
 }  // namespace

@@ -422,6 +422,27 @@ TEST(Search, MoreTrialsAreThoseOfALargerSearch) {
   EXPECT_EQ(study_of(extended), study_of(run(whole, document)));
 }
 
+TEST(Search, MoreTrialsNeedAJournalThatIsWhole) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of();
+  document["search"]["trials"] = 6;
+  const Workspace workspace;
+  const fs::path folder = run(workspace, document).folder;
+  const fs::path journal = folder / "search.journal";
+  const std::string whole = read_file(journal);
+
+  std::ofstream(journal) << whole.substr(0, whole.find('\n', whole.size() / 2) + 1) << "garbage\n";
+  EXPECT_THROW(extend_search(runtime, folder, 1, ""), StorageError);
+  EXPECT_TRUE(fs::exists(folder / "result.json")) << "nothing is changed";
+
+  // A line that was cut by a crash is taken back, and trained again.
+  std::ofstream(journal) << whole.substr(0, whole.find('\n', whole.size() / 2) - 5);
+  extend_search(runtime, folder, 3, "");
+  document["search"]["trials"] = 9;
+  const Workspace other;
+  EXPECT_EQ(study_of(resume_run(runtime, folder)), study_of(run(other, document)));
+}
+
 TEST(Search, ATimeBudgetLeavesABeginningOfTheUnlimitedSearch) {
   const Runtime runtime = watching_runtime();
   Json document = document_of("random");
@@ -598,6 +619,27 @@ TEST(Search, WhoseFirstTrialIsTooSlowEndsWithAnotherOne) {
   // Resumed after its end it stays as it is.
   fs::remove(outcome.folder / "result.json");
   EXPECT_EQ(study_of(resume_run(runtime, outcome.folder)), study_of(outcome));
+}
+
+// Decisions have not seen the third trial, which ends before the second.
+TEST(Search, EndsWithTheBestTrialBehindOneThatIsTooSlow) {
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("random");
+  document["search"].erase("space");
+  document["search"]["space"]["training.epochs"] = {{"choice", {1, 20, 100000}}};
+  for (const int epochs : {1, 100000, 20})
+    document["search"]["initial"].push_back({{"training.epochs", epochs}});
+  document["search"]["trials"] = 3;
+  document["search"]["budget"] = {{"time", "2s"}};
+  document["resources"]["workers"] = 2;
+  const Workspace workspace;
+
+  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
+
+  const Json& search = outcome.result.at("search");
+  EXPECT_EQ(search.at("best_trial"), 2);
+  EXPECT_LT(search.at("trials")[2].at("values")[0], search.at("trials")[0].at("values")[0]);
+  EXPECT_THAT(search.at("trials")[1].at("error").get<std::string>(), HasSubstr("not finished"));
 }
 
 TEST(Search, ACancelledTrialIsLeftOut) {

@@ -226,6 +226,41 @@ TEST(ResultText, OrdersMetricsAsTheDocumentDoesAndLabelsTheLossOfATransformedTar
   EXPECT_THAT(text, HasSubstr("loss (transformed target)"));
 }
 
+/// Of a search with trials in these states, the second of which is the best.
+std::string search_with(const Json& ensemble, const std::vector<std::string>& states,
+                        const std::string& ended = "trials") {
+  Json trials = Json::array();
+  for (const std::string& state : states)
+    trials.push_back({{"state", state}, {"params", Json::object()}});
+  return result_table({{"search",
+                        {{"best_trial", states.size() - 1},
+                         {"trials", std::move(trials)},
+                         {"ended", {{"reason", ended}}},
+                         {"ensemble", ensemble}}}},
+                      kPiped);
+}
+
+TEST(ResultText, SaysThatAnEnsemblePredicts) {
+  const Json ensemble{{"members", {1, 2}}, {"objective", "rmse"}, {"validation", 0.25}};
+
+  EXPECT_THAT(
+      search_with(ensemble, {"complete", "complete"}),
+      HasSubstr("Ensemble of 2 trials, which predicts in place of the best one: rmse 0.2500 "
+                "of the validation rows\n"));
+}
+
+TEST(ResultText, SaysWhyThereIsNoEnsemble) {
+  EXPECT_THAT(search_with(nullptr, {"paused", "failed", "complete"}),
+              HasSubstr("No ensemble: of 3 trials, only one was trained to its end\n"));
+  EXPECT_THAT(search_with(nullptr, {"paused", "paused"}, "time"),
+              HasSubstr("No ensemble: of 2 trials, none was trained to its end\n"));
+  EXPECT_THAT(search_with(nullptr, {"complete"}), HasSubstr("No ensemble: there was one trial\n"));
+  EXPECT_THAT(search_with(nullptr, {"complete", "complete"}, "time"),
+              HasSubstr("No ensemble: the time was not enough for one that is better\n"));
+  EXPECT_THAT(search_with(nullptr, {"complete", "complete"}),
+              HasSubstr("No ensemble: no other trial makes the best one better\n"));
+}
+
 TEST(ResultText, ShowsTheValuesOfTheBestTrial) {
   Json result = {{"validation", {{"loss", 0.25}, {"sample_count", 8}}}, {"total_epochs", 2}};
   result["search"] = {

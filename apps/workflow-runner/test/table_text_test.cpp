@@ -59,41 +59,5 @@ TEST(TableText, CountsOneRowAsOne) {
               ::testing::StartsWith("towns.csv: 1 row, 2 columns, no header line\n"));
 }
 
-TEST(TableText, AnEnsembleIsALine) {
-  const Json ensemble{{"members", {1, 2}}, {"objective", "rmse"}, {"validation", 0.25}};
-
-  EXPECT_EQ(model_text({{"search", {{"ensemble", ensemble}}}}, {{"ensemble", {{"size", 16}}}}),
-            "Ensemble  2 models, rmse 0.2500 on rows they were not trained on\n");
-}
-
-TEST(TableText, AModelAloneSaysWhyThereIsNoEnsemble) {
-  const auto said = [](const std::vector<std::string>& states, const Json& more) {
-    Json trials = Json::array();
-    for (const std::string& state : states)
-      trials.push_back({{"state", state}});
-    Json search{{"ensemble", {{"size", 16}}}};
-    search.update(more);
-    return model_text({{"search", {{"best_trial", 1}, {"trials", std::move(trials)}}}}, search);
-  };
-  const Json time{{"budget", {{"time", "1min"}}}};
-
-  EXPECT_EQ(said({"paused", "complete", "failed"}, Json::object()),
-            "Model   trial 1 alone: of 3 trials, only this one was trained to its end, and an "
-            "ensemble is of several; give more --trials\n");
-  EXPECT_EQ(said({"paused", "paused"}, time),
-            "Model   trial 1 alone: of 2 trials, none was trained to its end, and an ensemble is "
-            "of several; give more --time\n");
-  EXPECT_EQ(said({"complete"}, Json::object()),
-            "Model   trial 1 alone: there was no other; an ensemble is of several\n");
-  EXPECT_EQ(said({"complete", "complete"}, time),
-            "Model   trial 1 alone: the time was not enough to train several models; give more "
-            "--time\n");
-  EXPECT_EQ(said({"complete", "complete"}, Json::object()),
-            "Model   trial 1 alone: no other trial makes it better\n");
-  EXPECT_EQ(
-      model_text({{"search", {{"best_trial", 0}, {"trials", Json::array()}}}}, Json::object()),
-      "Model   trial 0 alone: the document asks for no \"ensemble\"\n");
-}
-
 }  // namespace
 }  // namespace treadle::cli

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
@@ -17,6 +18,7 @@
 #include <treadle/core/metric_computer.h>
 #include <treadle/host/run/run_folder.h>
 
+#include "evaluation/prediction_pool.h"
 #include "load/dataset.h"
 #include "load/document_components.h"
 #include "load/restored_model.h"
@@ -38,10 +40,45 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using From = ComparedRows::From;
 
-/// A model of whole batches, and all that its training fitted.
+/// A model of whole batches, and all that its training fitted; or the members of an ensemble, which
+/// predict in its place.
 struct WholeModel : internal::RestoredModel {
   WholeModel(const Runtime& runtime, internal::SavedModel stored)
-      : RestoredModel(runtime, std::move(stored), Use::kWholeBatches) {}
+      : WholeModel(runtime, std::move(stored.members), std::move(stored.pool), std::move(stored)) {}
+
+  void predict(const internal::EvaluatedRows& data, const RowList& rows, const Visit& visit) const {
+    if (members_.empty()) {
+      evaluate(data, rows, visit);
+      return;
+    }
+    std::vector<at::Tensor> of_members;
+    for (const auto& member : members_) {
+      std::vector<at::Tensor> parts;
+      member->evaluate(data, rows, [&](const Predictions& predictions, const Batch&) {
+        parts.push_back(predictions.front().values.to(at::kCPU));
+      });
+      of_members.push_back(at::cat(parts));
+    }
+    const TargetKind kind = components.data_spec().targets.front().kind;
+    const at::Tensor pooled = pool_(kind, of_members);
+    std::int64_t done = 0;
+    // Once more for the batches, which have the targets.
+    members_.front()->evaluate(data, rows, [&](const Predictions&, const Batch& batch) {
+      visit({{kind, pooled.narrow(0, done, batch.size())}}, batch);
+      done += batch.size();
+    });
+  }
+
+ private:
+  WholeModel(const Runtime& runtime, std::vector<internal::SavedModel> members,
+             internal::PredictionPool pool, internal::SavedModel&& stored)
+      : RestoredModel(runtime, std::move(stored), Use::kWholeBatches), pool_(std::move(pool)) {
+    for (internal::SavedModel& member : members)
+      members_.push_back(std::make_unique<WholeModel>(runtime, std::move(member)));
+  }
+
+  std::vector<std::unique_ptr<WholeModel>> members_;
+  internal::PredictionPool pool_;
 };
 using ModelMaker = std::function<std::unique_ptr<WholeModel>()>;
 
@@ -353,7 +390,7 @@ class Filler {
   void fill(const Part& part, const RowList& rows, const at::Tensor& positions) {
     const std::unique_ptr<WholeModel> model = part.model();
     std::int64_t done = 0;
-    model->evaluate(run_.evaluated, rows, [&](const Predictions& predictions, const Batch& batch) {
+    model->predict(run_.evaluated, rows, [&](const Predictions& predictions, const Batch& batch) {
       put(predictions, batch, positions.narrow(0, done, batch.size()));
       done += batch.size();
     });

@@ -395,6 +395,13 @@ std::string SearchReport::overview_card() const {
                     std::to_string(search_.trials[*search_.best].number) + ": " +
                         values_text(search_, *search_.best)});
   }
+  if (search_.ensemble) {
+    std::string members;
+    for (const std::int64_t trial : search_.ensemble->members)
+      members += (members.empty() ? "trials " : ", ") + std::to_string(trial);
+    rows.push_back({"ensemble", members + ": " + html::escape(search_.ensemble->objective) + " " +
+                                    html::number(search_.ensemble->validation)});
+  }
   if (!search_.tuner.empty())
     rows.push_back({"tuner", html::escape(search_.tuner)});
   if (!search_.pruner.empty())
@@ -405,6 +412,12 @@ std::string SearchReport::overview_card() const {
                : "Trials were compared by their validation rows, so the best value is "
                  "optimistic. The result above is of the training after the search, which "
                  "draws other random numbers than the trial did.");
+  if (search_.ensemble) {
+    notes += note(
+        "The ensemble predicts in place of the best trial: predict, evaluate and runs export use "
+        "it. "
+        "The result above, and the model in this report, are those of the best trial alone.");
+  }
   if (search_.is_asynchronous) {
     notes += note(
         "The search was asynchronous: its trials depend on which of them ended first. Another run "
@@ -427,7 +440,7 @@ std::string SearchReport::best_card() const {
           std::to_string(trial.number),
       html::table("text facts paths", {}, rows) +
           note("<code>best.json</code> beside this file is the document with these values: "
-               "<code>workflow-runner run best.json</code> trains the model of this run again, "
+               "<code>workflow-runner run best.json</code> trains the model of this trial again, "
                "<code>--set training.epochs=100</code> trains it longer."));
 }
 

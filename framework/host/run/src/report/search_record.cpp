@@ -209,6 +209,16 @@ std::optional<SearchRecord> read_search(const Json& result) {
   search.tuner = text_at_path(written, {"tuner"});
   search.pruner = text_at_path(written, {"pruner"});
   search.ended = text_at_path(written, {"ended", "text"});
+  if (const Json& ensemble = at_path(written, {"ensemble"}); ensemble.is_object()) {
+    SearchRecord::Ensemble& found = search.ensemble.emplace();
+    found.objective = text_at_path(ensemble, {"objective"});
+    if (const Json& validation = at_path(ensemble, {"validation"}); validation.is_number())
+      found.validation = validation.get<double>();
+    for (const Json& member : elements(at_path(ensemble, {"members"}))) {
+      if (const Json& trial = at_path(member, {"trial"}); trial.is_number_integer())
+        found.members.push_back(trial.get<std::int64_t>());
+    }
+  }
   search.is_asynchronous = at_path(written, {"asynchronous"}) == true;
   for (const Json& trial : elements(at_path(written, {"trials"}))) {
     search.has_constraints =

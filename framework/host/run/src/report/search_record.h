@@ -47,8 +47,16 @@ struct SearchRecord {
     bool is_feasible() const noexcept { return violation == 0; }
   };
 
+  /// What predicts in place of the best trial.
+  struct Ensemble {
+    std::vector<std::int64_t> members;  ///< numbers of trials
+    std::string objective;
+    double validation = 0;  ///< the objective of the validation rows
+  };
+
   std::vector<Objective> objectives;
   std::vector<Trial> trials;
+  std::optional<Ensemble> ensemble;
   std::optional<SearchSpace> space;
   std::optional<std::size_t> best;  ///< index of the trial that the run's model was trained by
   std::vector<std::size_t> pareto;  ///< indices of the trials that no other one dominates

@@ -63,6 +63,10 @@ const KnownNumber& find_known(const std::vector<KnownNumber>& known, const std::
 
 }  // namespace
 
+bool Objectives::is_of_training(const std::string& name) {
+  return name == kLoss || name == kParameters || name == kFlops || name == kLatency;
+}
+
 Objectives::Objectives(const SearchSettings& settings, const DocumentComponents& components)
     : machine_(settings.machine), need_cost_(settings.needs_cost()) {
   const std::vector<KnownNumber> known = numbers_of(components);

@@ -20,6 +20,10 @@ namespace treadle::internal {
 /// metric that is better when it is higher are negated.
 class Objectives {
  public:
+  /// Whether an objective of this name is of a trial's training or network, and not a metric of
+  /// what it predicts.
+  static bool is_of_training(const std::string& name);
+
   /// Throws a DocumentError for a number that no trial has, or that is better in no direction.
   Objectives(const SearchSettings& settings, const DocumentComponents& components);
 

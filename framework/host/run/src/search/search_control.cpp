@@ -1,6 +1,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <vector>
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
@@ -8,6 +10,7 @@
 #include <treadle/host/run/workflow_run.h>
 
 #include "search/search_settings.h"
+#include "search/study_identity.h"
 #include "search/study_journal.h"
 
 // What people change of a search from outside. The trials that there are stay as they are: a search
@@ -28,16 +31,23 @@ nlohmann::json search_document(const fs::path& path) {
   return document;
 }
 
-/// All but the trials: the trainings of the best one, which may be another one now, and the
-/// ensemble, which there may be none of.
+/// All but the trials: the trainings of the best one, which may be another one now. The models that
+/// they have made are there until others take their place.
 void remove_last_training(const RunFolder& folder) {
   fs::remove(folder.result());  // first of all: the run is unfinished from here on
-  fs::remove(RunFolder::ensemble_of(folder.path()));
   for (const fs::path& parent : {folder.fit_results(), folder.checkpoints()}) {
     std::error_code error;
+    std::vector<fs::path> others;
     for (const fs::directory_entry& entry : fs::directory_iterator(parent, error)) {
       if (entry.path().filename() != "trials")
-        fs::remove_all(entry.path());
+        others.push_back(entry.path());
+    }
+    for (const fs::path& other : others) {
+      // At once, so that a kill leaves no half of it: what has such a name is no part of a run.
+      fs::path gone = other;
+      gone += ".tmp";
+      fs::rename(other, gone);
+      fs::remove_all(gone);
     }
   }
 }
@@ -53,20 +63,27 @@ void extend_search(const Runtime& runtime, const fs::path& run, std::int64_t tri
   if (!time.empty())
     search["budget"]["time"] = time;
   // What cannot go on is refused before anything is changed.
-  const auto settings = internal::search_of(runtime, runtime.resolve(document));
+  const ResolvedWorkflow workflow = runtime.resolve(document);
+  const auto settings = internal::search_of(runtime, workflow);
   if (trials > 0 && settings->pruner_copies) {
     throw UsageError(run.string() + ": " + settings->pruner_name +
                      " makes trials of the checkpoints of others, which are gone once those have "
                      "ended; more trials need a new search");
   }
-  const double elapsed = internal::StudyJournal::elapsed_in(folder.search_journal());
+  std::optional<internal::StudyJournal> journal;  // none: not even a trial was begun
+  if (fs::exists(folder.search_journal())) {
+    journal.emplace(folder.search_journal(), workflow.name, settings->space, std::vector<bool>(),
+                    internal::identity_of(workflow));
+  }
+  const double elapsed = journal ? journal->elapsed() : 0;
   if (!time.empty() && settings->seconds && *settings->seconds <= elapsed) {
     throw UsageError("--time " + time + ": the search has taken " +
                      std::to_string(static_cast<std::int64_t>(std::ceil(elapsed))) +
                      " s already, which count; give it more than that");
   }
   try {
-    internal::StudyJournal::reopen(folder.search_journal());
+    if (journal)
+      journal->reopen();
     write_file_atomically(folder.document(), write_workflow(document));
     remove_last_training(folder);
   } catch (const fs::filesystem_error& error) {

@@ -417,6 +417,29 @@ void read_budget(const ResolvedWorkflow& workflow, const nlohmann::json& search,
   }
 }
 
+/// Of a search that asks for one. What the data decides is checked by StudyEnsemble.
+EnsembleSettings ensemble_in(const ResolvedWorkflow& workflow, const nlohmann::json& search) {
+  constexpr const char* kPointer = "/search/ensemble";
+  if (!search.at("objective").is_string()) {
+    fail_in_search(workflow, kPointer,
+                   "an ensemble is chosen by one objective, and this search has several");
+  }
+  if (search.contains("storage")) {
+    fail_in_search(workflow, kPointer,
+                   "an ensemble is chosen by what all trials predicted, and those of other "
+                   "processes are not here; leave \"storage\" out");
+  }
+  const auto objective = search.at("objective").get<std::string>();
+  if (Objectives::is_of_training(objective)) {
+    fail_in_search(workflow, kPointer,
+                   "an ensemble pools predictions, which have metrics and no " + objective +
+                       "; set \"objective\" to a metric, such as log_loss or rmse");
+  }
+  const nlohmann::json& ensemble = search.at("ensemble");
+  return {ensemble.at("size").get<std::int64_t>(), ensemble.at("initial").get<std::int64_t>(),
+          ensemble.at("method") == "stacking", objective};
+}
+
 }  // namespace
 
 bool SearchSettings::needs_cost() const {
@@ -483,7 +506,7 @@ std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWo
                                  .schema->value("x-treadle-copies", false);
   }
   if (written.contains("ensemble")) {
-    settings.members = written.at("ensemble").at("size").get<std::int64_t>();
+    settings.ensemble = ensemble_in(workflow, written);
     settings.keep = std::max(settings.keep, kCandidates);
   }
   if (written.contains("study") && !written.contains("storage")) {

@@ -24,6 +24,14 @@ struct ConstraintSettings {
   std::optional<double> max;
 };
 
+/// The document's `search.ensemble`.
+struct EnsembleSettings {
+  std::int64_t size = 1;     ///< how often a trial is added, so at most so many members
+  std::int64_t initial = 1;  ///< so many of the best trials are members before any other
+  bool is_stacked = false;   ///< predictions are pooled by fit_stacking(), not by their mean
+  std::string objective;     ///< the name of a metric
+};
+
 /// The document's `search`.
 struct SearchSettings {
   SearchSpace space;
@@ -40,7 +48,7 @@ struct SearchSettings {
   std::int64_t parallel = 1;             ///< how many jobs a decision does not see the results of
   bool asynchronous = false;             ///< decisions see whatever has ended
   std::int64_t keep = 0;                 ///< how many of the best trials keep their weights
-  std::int64_t members = 0;  ///< of an ensemble, at most: trained beside the best at the end
+  std::optional<EnsembleSettings> ensemble = {};
   std::shared_ptr<StudyStorage> storage = {};  ///< null: one process searches
   std::string study = {};                      ///< its name there
   double lease = 60;                           ///< seconds

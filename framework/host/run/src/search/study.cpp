@@ -67,7 +67,7 @@ Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
       times_(trials_, plan_.folds.size(), plan_.refit.has_value(),
              {.most = run.components().training_plan().epochs,
               .may_stop_early = run.workflow().resolved.at("training").contains("early_stopping")}),
-      budget_(times_, settings_.members, run.budget.workers(),
+      budget_(times_, settings_.ensemble ? settings_.ensemble->size : 0, run.budget.workers(),
               /*needs_complete=*/objectives_.size() > 1 || objectives_.have_constraints()),
       files_(run.folder, settings_.keep) {
   for (const Fold& fold : plan_.folds) {
@@ -800,20 +800,19 @@ std::optional<double> Study::seconds_left() {
   if (!settings_.seconds || is_over_)
     return std::nullopt;
   note_elapsed();
-  // Where decisions still wait for a slow one, the search may end with one behind it.
-  return budget_.left_for_trials(
-      *settings_.seconds - elapsed(),
-      budget_.has_candidate(shown_) || shared_ ? shown_ : ended_trials());
+  return budget_.left_for_trials(*settings_.seconds - elapsed(),
+                                 shared_ ? shown_ : newest_trials());
 }
 
-/// Those of which a job has ended, as they are.
-Study::Trials Study::ended_trials() const {
-  Trials ended;
-  for (const StudyTrial& trial : trials_) {
-    if (trial.now.state != TrialState::kRunning)
-      ended.push_back(trial.now);
+/// As they are, those that run as they were at the end of their last job. Decisions may still wait
+/// for a slow one before the best: the search can end with that one all the same.
+Study::Trials Study::newest_trials() const {
+  Trials newest = shown_;
+  for (std::size_t i = 0; i < newest.size(); ++i) {
+    if (trials_[i].now.state != TrialState::kRunning)
+      newest[i] = trials_[i].now;
   }
-  return ended;
+  return newest;
 }
 
 /// A kill loses no more of the time than a two-hundredth of the budget.
@@ -855,8 +854,8 @@ std::vector<std::string> Study::end_by_time() {
   return stopped;
 }
 
-/// The first `jobs` jobs have ended. Where `best` is behind them, as no trial among them has a
-/// value, those between that are still running fail: rather than that the search has no result.
+/// The first `jobs` jobs have ended. Where `best` is behind them, those between that are still
+/// running fail: rather than that the search ends with a worse trial, or without a result.
 std::size_t Study::give_up_before(std::size_t jobs, std::int64_t best,
                                   std::vector<std::string>& fits) {
   std::size_t behind_best = jobs;
@@ -977,12 +976,14 @@ std::optional<Study::Clock::time_point> Study::deadline_of_last() const {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-std::vector<std::int64_t> Study::kept_trials() const {
+std::vector<std::int64_t> Study::candidates() const {
   std::vector<std::int64_t> kept;
+  const bool some_keep_constraints = violation(trial_at(best_).now) <= 0;
   for (const std::int64_t trial : files_.kept()) {
     // One behind the end of the study does not count.
     const auto index = static_cast<std::size_t>(trial);
-    if (index < shown_.size() && is_complete(shown_[index]))
+    if (index < shown_.size() && is_complete(shown_[index]) &&
+        (!some_keep_constraints || violation(shown_[index]) <= 0))
       kept.push_back(trial);
   }
   std::sort(kept.begin(), kept.end());

@@ -104,8 +104,9 @@ class Study final : public FitPlanner {
   std::vector<std::string> names() const;
   /// Paths of a trial's fits.
   std::vector<std::string> names_of(std::int64_t trial) const;
-  /// Those whose records are kept, ascending.
-  std::vector<std::int64_t> kept_trials() const;
+  /// Complete trials whose records are kept, ascending: of those that keep the constraints, unless
+  /// the best one does not. They may be members of an ensemble.
+  std::vector<std::int64_t> candidates() const;
   std::shared_ptr<const ResolvedWorkflow> document_of(std::int64_t trial) const;
   /// For result.json.
   nlohmann::json record() const;
@@ -157,7 +158,7 @@ class Study final : public FitPlanner {
 
   void end_without_work(std::int64_t number, TrialState state);
   void note_elapsed();
-  Trials ended_trials() const;
+  Trials newest_trials() const;
   std::size_t give_up_before(std::size_t jobs, std::int64_t best, std::vector<std::string>& fits);
 
   std::optional<std::int64_t> chosen_trial() const;

@@ -246,15 +246,9 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
   }
 }
 
-void StudyJournal::reopen(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path))
-    return;
-  AppendFile(path).append_line(
-      nlohmann::json{{"op_code", kSetStudyAttribute},
-                     {"worker_id", "treadle-" + std::to_string(getpid())},
-                     {"study_id", 0},
-                     {"system_attr", {{kEnded, nullptr}, {kLastTraining, nullptr}}}}
-          .dump());
+void StudyJournal::reopen() {
+  append(kSetStudyAttribute,
+         {{"study_id", 0}, {"system_attr", {{kEnded, nullptr}, {kLastTraining, nullptr}}}});
 }
 
 void StudyJournal::append(int operation, nlohmann::json fields) {
@@ -340,21 +334,6 @@ void StudyJournal::last_training_failed(std::int64_t trial) {
 
 void StudyJournal::searched_for(double elapsed) {
   append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kElapsed, elapsed}}}});
-}
-
-double StudyJournal::elapsed_in(const std::filesystem::path& path) {
-  double elapsed = 0;
-  std::ifstream file(path, std::ios::binary);
-  for (std::string text; std::getline(file, text);) {
-    const nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
-    if (!line.is_object() || !line.contains("system_attr"))
-      continue;
-    const nlohmann::json& attributes = line.at("system_attr");
-    elapsed = std::max(elapsed, attributes.value(kElapsed, 0.0));
-    if (attributes.contains(kJob))
-      elapsed = std::max(elapsed, attributes.at(kJob).value("elapsed", 0.0));
-  }
-  return elapsed;
 }
 
 void StudyJournal::search_ended(const nlohmann::json& how) {

@@ -93,11 +93,8 @@ class StudyJournal {
   void search_ended(const nlohmann::json& how);
   void trains_last(const LastTraining& last);
   void last_training_failed(std::int64_t trial);
-  /// What searched_for() and jobs have left in a journal; 0 where there is none.
-  static double elapsed_in(const std::filesystem::path& path);
-  /// Takes back that the search of this journal has ended, and its last training; nothing where
-  /// there is none.
-  static void reopen(const std::filesystem::path& path);
+  /// Takes back that the search has ended, and its last training: what reads it next goes on.
+  void reopen();
 
  private:
   void read();

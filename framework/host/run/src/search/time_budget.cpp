@@ -31,11 +31,6 @@ double TimeBudget::left_for_trials(double left, const std::vector<Trial>& shown)
   return best_ ? left - end_of(*best_) : left;
 }
 
-bool TimeBudget::has_candidate(const std::vector<Trial>& trials) const {
-  return std::any_of(trials.begin(), trials.end(),
-                     [this](const Trial& trial) { return may_be_best(trial); });
-}
-
 /// A trial on its way has neither constraints nor more than one objective.
 bool TimeBudget::may_be_best(const Trial& trial) const {
   return needs_complete_ ? is_complete(trial) : newest_value(trial).has_value();

@@ -22,10 +22,8 @@ class TimeBudget {
       : times_(times), members_(members), workers_(workers), needs_complete_(needs_complete) {}
 
   /// Of so many seconds that are left of the budget those for trials; none or fewer: the search is
-  /// to end. `shown`: the trials as decisions see them.
+  /// to end.
   double left_for_trials(double left, const std::vector<Trial>& shown);
-  /// Whether one of these may be the best.
-  bool has_candidate(const std::vector<Trial>& trials) const;
   /// The one to train last if the search ends now; nothing: no trial has a value and a time yet.
   std::optional<std::int64_t> best_trial() const { return best_; }
 

@@ -1,7 +1,10 @@
 #include "session/run_result.h"
 
+#include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <treadle/base/atomic_file.h>
@@ -147,6 +150,30 @@ void move_tables_out(const RunFolder& folder, nlohmann::json& result) {
   }
 }
 
+/// Null: there is none. Members of an earlier end of the search, which has gone on since, are
+/// removed.
+void leave_ensemble(const RunFolder& folder, const nlohmann::json& ensemble) {
+  const std::filesystem::path file = RunFolder::ensemble_of(folder.path());
+  if (ensemble.is_null()) {
+    std::filesystem::remove(file);
+  } else {
+    write_file_atomically(file, ensemble.dump(2) + "\n");
+  }
+  std::set<std::filesystem::path> members;
+  const nlohmann::json listed =
+      ensemble.is_null() ? nlohmann::json::array() : ensemble.at("members");
+  for (const nlohmann::json& member : listed)
+    members.insert(folder.path() / member.at("path").get<std::string>());
+  std::error_code none;
+  std::vector<std::filesystem::path> others;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "members", none)) {
+    if (!members.contains(entry.path()))
+      others.push_back(entry.path());
+  }
+  for (const std::filesystem::path& other : others)
+    std::filesystem::remove_all(other);
+}
+
 }  // namespace
 
 nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
@@ -161,7 +188,7 @@ nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan, cons
   nlohmann::json result = result_of_fits(run, plan);
   if (study != nullptr)
     result["search"] = study->record();
-  if (!members.is_null())
+  if (ensemble != nullptr)  // null: one was asked for, and there is none
     result["search"]["ensemble"] = members;
   add_facts_of_run(run, baseline_memory, result);
   saying_how_to_go_on(run.folder, [&] { run.log.finish(names); });
@@ -177,9 +204,7 @@ nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan, cons
       write_file_atomically(RunFolder::best_document_of(run.folder.path()),
                             write_workflow(study->best_document().resolved));
     }
-    if (!members.is_null()) {
-      write_file_atomically(RunFolder::ensemble_of(run.folder.path()), members.dump(2) + "\n");
-    }
+    leave_ensemble(run.folder, members);
     write_file_atomically(run.folder.report(), render_report(report));
     move_tables_out(run.folder, result);
     write_file_atomically(run.folder.result(), result.dump(2) + "\n");

@@ -142,8 +142,9 @@ void RunSession::split() {
     for (const std::string& note : search_settings_->notes)
       run_.log.note(note);
     has_earlier_results_ = has_results(*search_settings_);
+    auto ensemble = search_settings_->ensemble;
     study_.emplace(run_, *std::move(search_settings_), components.plan());
-    if (auto ensemble = ensemble_of(run_.workflow()))
+    if (ensemble)
       ensemble_.emplace(run_, *study_, *std::move(ensemble), components.plan());
   } else {
     plan_.emplace(components.plan(), components.training_plan(),

@@ -34,10 +34,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMembers = "members/";
 
-[[noreturn]] void refuse_ensemble(const ResolvedWorkflow& workflow, const std::string& why) {
-  throw DocumentError({{workflow.document->place_of(kEnsemblePointer), kEnsemblePointer, why}});
-}
-
 bool is_member(const FitId& fit) {
   return fit.path().starts_with(kMembers);
 }
@@ -88,54 +84,28 @@ class ObjectiveOfRows {
 
 }  // namespace
 
-std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow) {
-  if (!workflow.resolved.contains("search") || !workflow.resolved.at("search").contains("ensemble"))
-    return std::nullopt;
-  const nlohmann::json& search = workflow.resolved.at("search");
-  EnsembleSettings settings{search.at("ensemble").at("size").get<std::int64_t>(),
-                            search.at("ensemble").at("initial").get<std::int64_t>(),
-                            search.at("ensemble").at("method") == "stacking",
-                            {}};
-  if (!search.at("objective").is_string()) {
-    refuse_ensemble(workflow,
-                    "an ensemble is chosen by one objective, and this search has several");
-  }
-  if (search.contains("storage")) {
-    refuse_ensemble(workflow,
-                    "an ensemble is chosen by what all trials predicted, and those of other "
-                    "processes are not here; leave \"storage\" out");
-  }
-  settings.objective = search.at("objective").get<std::string>();
-  if (settings.objective == "val_loss") {
-    refuse_ensemble(
-        workflow,
-        "an ensemble pools predictions, which have metrics and no loss; set \"objective\" to a "
-        "metric, such as log_loss or rmse");
-  }
-  return settings;
-}
-
 StudyEnsemble::StudyEnsemble(const RunParts& run, Study& study, EnsembleSettings settings,
                              ValidationPlan plan)
     : run_(run), study_(study), settings_(std::move(settings)), plan_(std::move(plan)) {
   if (run_.components().data_spec().targets.size() != 1)
-    refuse_ensemble(run_.workflow(),
-                    "the data has several targets, and an ensemble is chosen by one");
+    fail_in_search(run_.workflow(), kEnsemblePointer,
+                   "the data has several targets, and an ensemble is chosen by one");
   if (run_.dataset().is_stream())
-    refuse_ensemble(run_.workflow(),
-                    "the data can only be read in order, and an ensemble reads rows again");
+    fail_in_search(run_.workflow(), kEnsemblePointer,
+                   "the data can only be read in order, and an ensemble reads rows again");
   std::int64_t validated = 0;
   for (const Fold& fold : plan_.folds)
     validated += static_cast<std::int64_t>(fold.validation.size());
   if (settings_.is_stacked && validated < 2) {
-    refuse_ensemble(run_.workflow(), "stacking is fitted to validation rows, of which there " +
-                                         std::string(validated == 1 ? "is 1" : "are none") +
-                                         "; give the validation more rows, or set \"method\" to "
-                                         "\"mean\"");
+    fail_in_search(run_.workflow(), kEnsemblePointer,
+                   "stacking is fitted to validation rows, of which there " +
+                       std::string(validated == 1 ? "is 1" : "are none") +
+                       "; give the validation more rows, or set \"method\" to "
+                       "\"mean\"");
   }
   if (!plan_.refit && plan_.folds.size() != 1) {
-    refuse_ensemble(
-        run_.workflow(),
+    fail_in_search(
+        run_.workflow(), kEnsemblePointer,
         "this validation leaves no single model, so no members to predict with; set \"refit\" "
         "to true");
   }
@@ -186,7 +156,7 @@ StudyEnsemble::Candidate StudyEnsemble::candidate(std::int64_t number) const {
 void StudyEnsemble::choose() {
   std::vector<Candidate> trials;
   std::vector<at::Tensor> candidates;
-  for (const std::int64_t number : study_.kept_trials()) {
+  for (const std::int64_t number : study_.candidates()) {
     trials.push_back(candidate(number));
     candidates.push_back(trials.back().predicted.values);
   }
@@ -196,9 +166,11 @@ void StudyEnsemble::choose() {
   least_loss_alone_ = HUGE_VAL;
   for (const at::Tensor& predicted : candidates)
     least_loss_alone_ = std::min(least_loss_alone_, objective(predicted));
-  const SelectedEnsemble selected =
-      select_ensemble(candidates, settings_.size, settings_.initial,
-                      [&](const at::Tensor& mean) { return objective(mean); });
+  const auto loss = [&](const at::Tensor& mean) { return objective(mean); };
+  SelectedEnsemble selected = select_ensemble(candidates, settings_.size, settings_.initial, loss);
+  // Trials that would be members in any case are none where they only do harm.
+  if (!(selected.score < least_loss_alone_))
+    selected = select_ensemble(candidates, settings_.size, 1, loss);
   if (selected.members.size() == 1)
     return;  // the best run trains it anyway
   for (const EnsembleMember& member : selected.members) {

@@ -18,17 +18,6 @@
 
 namespace treadle::internal {
 
-/// The document's `search.ensemble`.
-struct EnsembleSettings {
-  std::int64_t size = 1;     ///< how often a trial is added, so at most so many members
-  std::int64_t initial = 1;  ///< so many of the best trials are members in any case
-  bool is_stacked = false;   ///< predictions are pooled by fit_stacking(), not by their mean
-  std::string objective;     ///< the name of a metric
-};
-
-/// Nothing where the search has no `ensemble`. Throws a DocumentError where it can have none.
-std::optional<EnsembleSettings> ensemble_of(const ResolvedWorkflow& workflow);
-
 /// A study whose run ends with an ensemble of its trials beside the best one.
 ///
 /// Once all trials have ended, some of those whose results are kept (search.keep) are chosen by

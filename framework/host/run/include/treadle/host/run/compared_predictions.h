@@ -52,7 +52,8 @@ struct ComparedRows {
 /// Predicts with each run for the rows that all of them hold out. **No row is predicted by a model
 /// that was trained on it**: of a cross-validation, the fold that holds a row out predicts it, with
 /// the weights of its last checkpoint; where several do, the first. Rows of `file` that no run was
-/// trained on, as far as their data is another one, are predicted by the runs' models.
+/// trained on, as far as their data is another one, are predicted by the runs' models: as Predictor
+/// does, so by the ensemble where a search has one.
 ///
 /// `runs` are folders, at least two. `device`: as in Predictor::load(). Reads the data of the runs
 /// and changes nothing. Throws DataError where runs have another target, other data or no row in
