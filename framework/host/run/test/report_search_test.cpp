@@ -139,6 +139,20 @@ TEST(SearchReport, SaysThatAnAsynchronousSearchIsNotReproduced) {
                         "first. Another run of the document may make other ones."));
 }
 
+TEST(SearchReport, SaysThatAnEnsemblePredicts) {
+  ReportInput input = search_run();
+  search_of(input)["ensemble"] = nullptr;  // asked for, and there is none
+  EXPECT_THAT(card_in(render_report(input), "Search"), Not(HasSubstr("ensemble")));
+
+  search_of(input)["ensemble"] = {{"members", {{{"trial", 1}}, {{"trial", 3}}}},
+                                  {"objective", "log_loss"},
+                                  {"validation", 0.125}};
+
+  const std::string card = card_in(render_report(input), "Search");
+  EXPECT_THAT(card, HasSubstr("<td>trials 1, 3: log_loss 0.1250</td>"));
+  EXPECT_THAT(card, HasSubstr("The ensemble predicts in place of the best trial"));
+}
+
 TEST(SearchReport, NamesTheBestValuesAndHowToUseThem) {
   const std::string card = card_in(render_report(search_run()), "Best values: trial 1");
 
