@@ -202,7 +202,9 @@ class Reader {
   }
 
   void expect_made(const Pipeline::Stage& stage, const std::string& reference) {
-    const auto [name, file] = internal::parts_of_reference(reference);
+    const std::pair<std::string, std::string> parts = internal::parts_of_reference(reference);
+    const std::string& name = parts.first;
+    const std::string& file = parts.second;
     const auto other = std::find_if(stages_.begin(), stages_.end(),
                                     [&](const auto& one) { return one.name == name; });
     if (other == stages_.end())

@@ -51,7 +51,7 @@ struct SearchRecord {
   struct Ensemble {
     std::vector<std::int64_t> members;  ///< numbers of trials
     std::string objective;
-    double validation = 0;  ///< the objective of the validation rows
+    double validation;  ///< the objective of the validation rows
   };
 
   std::vector<Objective> objectives;

@@ -15,6 +15,7 @@
 #include <treadle/host/run/workflow_run.h>
 
 #include "load/document_slots.h"
+#include "search/objectives.h"
 
 namespace treadle::internal {
 namespace {

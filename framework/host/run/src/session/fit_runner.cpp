@@ -17,6 +17,7 @@
 #include "events/event_log.h"
 #include "events/history_file.h"
 #include "report/result_json.h"
+#include "session/baselines.h"
 #include "session/derived_network.h"
 #include "session/run_record.h"
 #include "store/saved_model.h"
