@@ -223,7 +223,7 @@ std::string why_no_ensemble(const Json& search) {
            (complete == 0 ? "none" : "only one") + " was trained to its end";
   }
   return member(member(search, "ended"), "reason") == "time"
-             ? "the time was not enough for one that is better"
+             ? "no other trial makes the best one better, or there was no time to train one"
              : "no other trial makes the best one better";
 }
 

@@ -256,7 +256,8 @@ TEST(ResultText, SaysWhyThereIsNoEnsemble) {
               HasSubstr("No ensemble: of 2 trials, none was trained to its end\n"));
   EXPECT_THAT(search_with(nullptr, {"complete"}), HasSubstr("No ensemble: there was one trial\n"));
   EXPECT_THAT(search_with(nullptr, {"complete", "complete"}, "time"),
-              HasSubstr("No ensemble: the time was not enough for one that is better\n"));
+              HasSubstr("No ensemble: no other trial makes the best one better, or there was no "
+                        "time to train one\n"));
   EXPECT_THAT(search_with(nullptr, {"complete", "complete"}),
               HasSubstr("No ensemble: no other trial makes the best one better\n"));
 }
