@@ -329,8 +329,9 @@ TEST(Ensemble, HasNoMembersThatOnlyMakeItWorse) {
   double best = 1e9;
   for (const Json& trial : search.at("trials"))
     best = std::min(best, trial.at("values")[0].get<double>());
-  if (search.at("ensemble").is_object())
+  if (search.at("ensemble").is_object()) {
     EXPECT_LT(search.at("ensemble").at("validation"), best);
+  }
 }
 
 TEST(Ensemble, NeedsAMetricToBeChosenBy) {
