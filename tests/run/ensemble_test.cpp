@@ -75,7 +75,8 @@ Json ensemble_in(const fs::path& folder) {
 /// What must be equal between equal runs: the members and their weights, and what else is trained.
 std::string ensemble_bits(const RunOutcome& outcome) {
   std::string bits = bits_of(outcome.folder) + read_file(outcome.folder / "ensemble.json");
-  for (const Json& member : ensemble_in(outcome.folder).at("members")) {
+  const Json ensemble = ensemble_in(outcome.folder);
+  for (const Json& member : ensemble.at("members")) {
     bits += read_file(outcome.folder / member.at("path").get<std::string>() / "model.safetensors");
   }
   return bits;
@@ -212,40 +213,51 @@ TEST(Ensemble, OfOneSplitHasTheModelsOfItsTrialsAndTrainsNothing) {
   }
 }
 
-// Steps become slow when the trials have ended, whose times are what the search goes by.
-TEST(Ensemble, LeavesOutMembersThatAreNotTrainedWithinTheTimeBudget) {
+/// Runs a search whose steps become slow when its trials have ended, whose times are what it goes
+/// by: at its end the time budget is used up, on any machine. `steps` counts them.
+RunOutcome run_with_a_slow_end(const Workspace& workspace, Json document, int steps_of_trials,
+                               int& steps) {
   const Runtime runtime = watching_runtime();
-  Json document = ensemble_document("k_fold");
-  document["search"]["budget"] = {{"time", "3s"}};
-  constexpr int kStepsOfTrials = kTrials * 3 * kStepsOfFold;
-  constexpr int kStepsOfLast = 3 * kStepsOfFold + kStepsOfRefit;
+  using Seconds = std::chrono::duration<double>;
+  const auto begun = std::chrono::steady_clock::now();
+  {
+    const Workspace quick;
+    run_workflow(runtime, runtime.resolve(document), quick.options());
+  }
+  const Seconds budget = 3 * Seconds(std::chrono::steady_clock::now() - begun) + Seconds(0.5);
+  document["search"]["budget"] = {{"time", std::to_string(budget.count()) + "s"}};
+  constexpr int kSlow = 22;
   std::atomic<int> seen{0};
   const testing::StepWatch watch(runtime, [&] {
-    if (++seen > kStepsOfTrials && seen <= kStepsOfTrials + 40)
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (++seen > steps_of_trials && seen <= steps_of_trials + kSlow)
+      std::this_thread::sleep_for(budget / 20);
   });
-  const Workspace workspace;
-
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  steps = seen;
+  return outcome;
+}
+
+TEST(Ensemble, LeavesOutMembersThatAreNotTrainedWithinTheTimeBudget) {
+  constexpr int kStepsOfTrials = kTrials * 3 * kStepsOfFold;
+  constexpr int kStepsOfLast = 3 * kStepsOfFold + kStepsOfRefit;
+  const Workspace workspace;
+  int steps = 0;
+
+  const RunOutcome outcome =
+      run_with_a_slow_end(workspace, ensemble_document("k_fold"), kStepsOfTrials, steps);
 
   EXPECT_EQ(outcome.result.at("search").at("trials").size(), 4U);
   EXPECT_FALSE(fs::exists(outcome.folder / "ensemble.json"))
       << read_file(outcome.folder / "ensemble.json");
-  EXPECT_EQ(seen, kStepsOfTrials + kStepsOfLast) << "no member is trained";
+  EXPECT_EQ(steps, kStepsOfTrials + kStepsOfLast) << "no member is trained";
 }
 
 TEST(Ensemble, OfOneSplitNeedsNoTimeForItsMembers) {
-  const Runtime runtime = watching_runtime();
-  Json document = ensemble_document("hold_out");
-  document["search"]["budget"] = {{"time", "3s"}};
-  std::atomic<int> seen{0};
-  const testing::StepWatch watch(runtime, [&] {
-    if (++seen > kTrials * kStepsOfTrial)
-      std::this_thread::sleep_for(std::chrono::milliseconds(150));
-  });
   const Workspace workspace;
+  int steps = 0;
 
-  const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  const RunOutcome outcome =
+      run_with_a_slow_end(workspace, ensemble_document("hold_out"), kTrials * kStepsOfTrial, steps);
 
   EXPECT_LT(outcome.result.at("total_epochs"), 6) << "the last training ends with the budget";
   EXPECT_THAT(outcome.result.at("stop_reason").get<std::string>(), HasSubstr("time budget"));
@@ -311,7 +323,8 @@ TEST(Ensemble, HasTrialsThatKeepTheConstraintsAlone) {
   const RunOutcome outcome = run_search(workspace, document);
 
   const Json& trials = outcome.result.at("search").at("trials");
-  for (const Json& member : ensemble_in(outcome.folder).at("members")) {
+  const Json ensemble = ensemble_in(outcome.folder);
+  for (const Json& member : ensemble.at("members")) {
     const Json& hidden =
         trials[member.at("trial").get<std::size_t>()].at("params").at("model.hidden");
     EXPECT_LE(hidden[0].get<int>(), 14) << trials;
