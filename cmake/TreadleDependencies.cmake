@@ -16,9 +16,7 @@ find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
 find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)
 find_file(TREADLE_CHART_JS NAMES chart.umd.min.js chart.umd.js chart.min.js Chart.min.js
           PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist NO_DEFAULT_PATH REQUIRED)
-if(TREADLE_BUILD_TESTS)
-  find_package(GTest 1.12 REQUIRED)
-endif()
+find_package(GTest 1.12 REQUIRED)
 
 # Debian's Torch target carries -D_GLIBCXX_USE_CXX11_ABI and include folders; only those who say so link it.
 add_library(treadle-torch INTERFACE)

@@ -1,4 +1,4 @@
-# treadle_add_library(<name> [STATIC] [PCH tensor|nn] LINK <target>...)
+# treadle_add_library(<name> [STATIC] [PCH plain|tensor|nn] LINK <target>...)
 #   A library from this folder's src/*.cpp with public headers in include/. Tests lie in test/.
 # treadle_add_tests(<name> [NO_TENSORS] [OPTIMIZED] [LABELS <label>...] LINK <target>... [SOURCES <file>...])
 #   NO_TENSORS: neither the tests nor what they test include libtorch.
@@ -7,13 +7,30 @@
 #   One GoogleTest program from test/*_test.cpp, one CTest entry. Not per test: loading libtorch takes
 #   longer than most tests do.
 #
-# PCH names one of the precompiled headers of framework/pch: `tensor` for code that uses at::Tensor, `nn`
+# PCH names one of the precompiled headers of framework/pch: `plain` for code without libtorch, `tensor` for code that uses at::Tensor, `nn`
 # for code that uses torch::nn::Module. Tests have theirs, with GoogleTest in it.
 
 function(treadle_use_pch target pch)
-  if(pch)
+  if(pch AND NOT TREADLE_FUZZ)
     target_precompile_headers(${target} REUSE_FROM treadle-pch-${pch})
   endif()
+endfunction()
+
+# treadle_unity_by_folder(<target> <root>)
+#   Where sources are compiled together (CMAKE_UNITY_BUILD), those of each folder below <root> are: most of a source's time is
+#   its headers', and an edit compiles one folder anew.
+function(treadle_unity_by_folder target root)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source)
+    file(RELATIVE_PATH path "${root}" "${source}")
+    if(NOT path MATCHES "^\\.\\./")
+      get_filename_component(folder "${path}" DIRECTORY)
+      string(REGEX REPLACE "[^A-Za-z0-9_]" "_" folder "${folder}")
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${target}_${folder}")
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
 function(treadle_add_library name)
@@ -34,6 +51,7 @@ function(treadle_add_library name)
     target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:${link}>)
   endforeach()
   treadle_use_pch(${name} "${arg_PCH}")
+  treadle_unity_by_folder(${name} "${CMAKE_CURRENT_SOURCE_DIR}/src")
   treadle_check_headers(${name} "${CMAKE_CURRENT_SOURCE_DIR}/include")
 endfunction()
 
@@ -60,7 +78,7 @@ endfunction()
 function(treadle_link_first target libraries)
   set(archives "")
   foreach(library IN LISTS libraries)
-    if(TARGET ${library})
+    if(TARGET ${library} AND NOT library STREQUAL "treadle::testing")  # compiled as tests are
       get_target_property(kind ${library} TYPE)
       if(kind STREQUAL "STATIC_LIBRARY")
         string(APPEND archives " $<TARGET_FILE:${library}>")

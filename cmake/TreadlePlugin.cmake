@@ -4,7 +4,8 @@
 #   its test/*_test.cpp the tests. NAME, or else the folder's name, is the library's name (<name>.so) and the
 #   target's (treadle-plugin-<name>). Called without arguments it does everything:
 #   - checks plugin.json and the schemas, and writes them into the library, where hosts read them without
-#     running its code;
+#     running its code; so with contract.json, if there is one: {"<component>": {parameters}}, from which
+#     `plugins check --contract` makes components whose schemas require some;
 #   - compiles the sources once and makes of them the library and the test program, so that tests reach
 #     classes that the library hides;
 #   - installs it where hosts look;
@@ -66,6 +67,7 @@ endfunction()
 function(treadle_plugin_notes target folder)
   cmake_parse_arguments(PARSE_ARGV 2 arg "TBB" "" "")
   file(GLOB schemas CONFIGURE_DEPENDS "${folder}/*.schema.json")
+  file(GLOB contract CONFIGURE_DEPENDS "${folder}/contract.json")
   set(notes "${CMAKE_CURRENT_BINARY_DIR}/${target}-notes.cpp")
   set(uses "")
   if(arg_TBB)
@@ -73,7 +75,7 @@ function(treadle_plugin_notes target folder)
   endif()
   add_custom_command(OUTPUT "${notes}"
       COMMAND treadle::pack ${uses} --output "${notes}" "${folder}/plugin.json" ${schemas}
-      DEPENDS treadle::pack "${folder}/plugin.json" ${schemas}
+      DEPENDS treadle::pack "${folder}/plugin.json" ${schemas} ${contract}
       COMMENT "Checking the manifest of ${target}" VERBATIM)
   target_sources(${target} PRIVATE "${notes}")
 endfunction()
@@ -112,6 +114,8 @@ function(treadle_add_plugin)
   target_link_libraries(${target}-objects PUBLIC ${libraries})
   target_include_directories(${target}-objects PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
   treadle_compile_as_plugin(${target}-objects)
+  # A few sources at once (CMAKE_UNITY_BUILD): all of them take half a minute in the largest plugins, after each edit.
+  set_target_properties(${target}-objects PROPERTIES UNITY_BUILD_BATCH_SIZE 5)
   if(TARGET treadle-flags)
     target_link_libraries(${target}-objects PRIVATE treadle-flags)
   endif()
@@ -140,5 +144,9 @@ function(treadle_add_plugin)
           TREADLE_PLUGIN_FILE="$<TARGET_FILE:${target}>"
           TREADLE_PLUGIN_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}")
     endif()
+  endif()
+  if(TREADLE_BUILD_TESTS)
+    add_test(NAME ${target}-contract COMMAND workflow-runner plugins check --contract "$<TARGET_FILE:${target}>")
+    set_tests_properties(${target}-contract PROPERTIES TIMEOUT 300 LABELS plugin ENVIRONMENT "OMP_NUM_THREADS=1")
   endif()
 endfunction()

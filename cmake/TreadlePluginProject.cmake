@@ -1,7 +1,7 @@
 # What a plugin gets that is built outside Treadle's tree, by find_package(Treadle COMPONENTS SDK Testing):
 #   - one precompiled header, treadle/sdk.h, built once per build tree (`PCH none` does without);
 #   - where Testing was asked for and BUILD_TESTING is on, its tests as CTest's <name>.tests;
-#   - <name>.check, where the installed workflow-runner can check a plugin's library;
+#   - CTest's <name>.check: the installed workflow-runner tests the library on the contract suites;
 #   - the target install-for-me, which puts the libraries of the build tree where the user's own plugins lie;
 #   - treadle_package_plugin(), below.
 
@@ -65,13 +65,10 @@ function(treadle_finish_plugin_project target name)
       ENVIRONMENT "OMP_NUM_THREADS=1")
 endfunction()
 
-# treadle_add_library_check(<target> <name> <labels>): the test <name>.check.
+# treadle_add_library_check(<target> <name> <labels>): the test <name>.check, what every component of an interface must keep.
 function(treadle_add_library_check target name labels)
-  execute_process(COMMAND "${TREADLE_RUNNER}" plugins check --help RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
-  if(status EQUAL 0)
-    add_test(NAME ${name}.check COMMAND "${TREADLE_RUNNER}" plugins check "$<TARGET_FILE:${target}>")
-    set_tests_properties(${name}.check PROPERTIES TIMEOUT 300 LABELS "${labels}")
-  endif()
+  add_test(NAME ${name}.check COMMAND "${TREADLE_RUNNER}" plugins check --contract "$<TARGET_FILE:${target}>")
+  set_tests_properties(${name}.check PROPERTIES TIMEOUT 300 LABELS "${labels}" ENVIRONMENT "OMP_NUM_THREADS=1")
 endfunction()
 
 # treadle_package_plugin([NAME <name>] MAINTAINER <"Name <address>">)

@@ -49,6 +49,29 @@ CatalogOptions reporting_options(const CommandLine& line) {
   return options;
 }
 
+/// The folder this program lies in.
+std::filesystem::path program_folder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+/// Replaces this process by the program of that path, seen from this one's folder. Returns only by
+/// throwing.
+void become(const char* path, char** argv, const std::string& remedy) {
+  const std::filesystem::path program = (program_folder() / path).lexically_normal();
+  // One thread per worker: TBB does the sharing. An OpenMP team in each worker makes steps several
+  // times slower. What the user has set stays.
+  for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
+    setenv(variable, "1", /*overwrite=*/0);
+  execv(program.c_str(), argv);
+  throw PluginError(program.string() + ": cannot be started (" +
+                    std::generic_category().message(errno) + "); " + remedy);
+}
+
+void become_treadle_run(char** argv) {
+  become(TREADLE_RUN_PROGRAM, argv, "this installation of Treadle is incomplete");
+}
+
 void list_plugins(const CommandLine& line) {
   const std::string only = line.arguments.empty() ? "" : line.arguments[0];
   const auto catalog = PluginCatalog::scan(reporting_options(line));
@@ -95,14 +118,10 @@ void explain_plugin(const CommandLine& line) {
   }
 }
 
-void check_one_plugin(const CommandLine& line) {
-  PluginSettings settings = line.plugin_settings();
-  settings.plugins = {line.arguments[0]};
-  CatalogOptions options = catalog_options(settings);
-  options.only_report = true;
-  const PluginProbe probe(options.probe);
-  const auto catalog = PluginCatalog::scan(std::move(options));
-  const PluginCheck check = check_plugin(*catalog, line.arguments[0], probe);
+void check_one_plugin(const CommandLine& line, char** argv) {
+  if (line.has("contract"))
+    become(TREADLE_CONTRACT_PROGRAM, argv, "install treadle-dev, to which it belongs");
+  const PluginCheck check = check_plugin(line.arguments[0], line.plugin_settings());
   if (line.has("json")) {
     print(check.json());
   } else if (!line.has("quiet")) {
@@ -145,25 +164,6 @@ void lock_plugins(const CommandLine& line) {
     print(std::to_string(count) + (count == 1 ? " plugin" : " plugins") + " locked, in " + output +
           "\n");
   }
-}
-
-/// The folder this program lies in.
-std::filesystem::path program_folder() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-}
-
-/// Replaces this process. Returns only by throwing.
-void become_treadle_run(char** argv) {
-  const std::filesystem::path program = (program_folder() / TREADLE_RUN_PROGRAM).lexically_normal();
-  // One thread per worker: TBB does the sharing. An OpenMP team in each worker makes steps several
-  // times slower. What the user has set stays.
-  for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
-    setenv(variable, "1", /*overwrite=*/0);
-  execv(program.c_str(), argv);
-  throw PluginError(program.string() + ": cannot be started (" +
-                    std::generic_category().message(errno) +
-                    "); this installation of Treadle is incomplete");
 }
 
 /// Whether libtorch and the device decide if a model can be trained in it, and how fast.
@@ -258,18 +258,19 @@ void begin_plugin(const CommandLine& line) {
 
 int main(int argc, char** argv) {
   using namespace treadle::cli;
-  const Program program{false,
-                        {{"plugins list", list_plugins},
-                         {"plugins describe", describe_plugin},
-                         {"plugins why", explain_plugin},
-                         {"plugins check", check_one_plugin},
-                         {"plugins lock", lock_plugins},
-                         {"plugins doctor", examine_installation},
-                         {"plugins new", begin_plugin},
-                         {"runs list", list_runs},
-                         {"compare", compare},
-                         {"check", [argv](const CommandLine& line) { check_document(line, argv); }},
-                         {"schema", print_schema}},
-                        [argv](const CommandLine&) { become_treadle_run(argv); }};
+  const Program program{
+      false,
+      {{"plugins list", list_plugins},
+       {"plugins describe", describe_plugin},
+       {"plugins why", explain_plugin},
+       {"plugins check", [argv](const CommandLine& line) { check_one_plugin(line, argv); }},
+       {"plugins lock", lock_plugins},
+       {"plugins doctor", examine_installation},
+       {"plugins new", begin_plugin},
+       {"runs list", list_runs},
+       {"compare", compare},
+       {"check", [argv](const CommandLine& line) { check_document(line, argv); }},
+       {"schema", print_schema}},
+      [argv](const CommandLine&) { become_treadle_run(argv); }};
   return run_program(argc, argv, program);
 }

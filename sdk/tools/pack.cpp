@@ -281,6 +281,33 @@ json read_schema(const std::filesystem::path& path, const InterfaceTable& interf
           {"schema", schema}};
 }
 
+/// Gives each component the parameters that contract.json, beside plugin.json, has for it: those
+/// that `plugins check --contract` makes it from, where its schema requires some.
+void add_contract(const std::filesystem::path& path, std::vector<json*> components,
+                  std::vector<Problem>& problems) {
+  const std::shared_ptr<Document> document = read_object(path, problems);
+  if (!document)
+    return;
+  FileProblems found(*document, problems);
+  for (const auto& [name, parameters] : document->value().items()) {
+    const std::string pointer = child_pointer("", name);
+    bool is_offered = false;
+    for (json* component : components) {
+      if ((*component)["name"] != name)
+        continue;
+      is_offered = true;
+      (*component)["contract"] = parameters;
+    }
+    if (!is_offered) {
+      found.add(pointer, "the plugin offers no component " + quote_text(name) +
+                             "; contract.json has parameters by the names of components");
+    } else if (!parameters.is_object()) {
+      found.add(pointer, "expected the parameters of " + quote_text(name) + " as an object, got " +
+                             describe_value(parameters));
+    }
+  }
+}
+
 }  // namespace
 
 PackedManifest pack_manifest(const std::filesystem::path& plugin_json,
@@ -310,6 +337,13 @@ PackedManifest pack_manifest(const std::filesystem::path& plugin_json,
         {{plugin_json.string(), 0, 0},
          "",
          "the plugin offers nothing: there is no <component>.schema.json beside it"});
+  }
+  if (const auto contract = plugin_json.parent_path() / "contract.json";
+      std::filesystem::exists(contract)) {
+    std::vector<json*> offered;
+    for (auto& [key, component] : components)
+      offered.push_back(&component);
+    add_contract(contract, std::move(offered), packed.problems);
   }
   json list = json::array();
   for (auto& [key, component] : components)

@@ -18,7 +18,9 @@ struct PackedManifest {
 };
 
 /// Reads `plugin.json` ({"id", "version", "summary", "license"}) and the schemas
-/// (`<component>.schema.json`), and checks them. Files that cannot be read are problems as well.
+/// (`<component>.schema.json`), and `contract.json` where there is one beside plugin.json
+/// ({"<component>": {parameters}}), and checks them. Files that cannot be read are problems as
+/// well.
 PackedManifest pack_manifest(const std::filesystem::path& plugin_json,
                              std::span<const std::filesystem::path> schemas);
 

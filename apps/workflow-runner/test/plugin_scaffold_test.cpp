@@ -130,7 +130,7 @@ TEST_F(PluginScaffold, WritesWhatItSays) {
   EXPECT_THAT(project.files,
               ElementsAre(".clang-format", ".gitignore", "CMakeLists.txt", "README.md",
                           "example.json", "inverse_2nd.cpp", "inverse_2nd.schema.json",
-                          "plugin.json", "test/components_test.cpp", "test/inverse_2nd_test.cpp"));
+                          "plugin.json", "test/inverse_2nd_test.cpp"));
   const auto files =
       plugin_project_files({"optimizer", "inverse_2nd", "com.example-2.x", ""}, templates());
   for (const std::string& file : project.files)

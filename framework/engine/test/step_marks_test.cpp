@@ -1,4 +1,4 @@
-#include "src/step_marks.h"
+#include "src/step/step_marks.h"
 
 #include <memory>
 #include <vector>

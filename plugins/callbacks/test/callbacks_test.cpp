@@ -1,21 +1,33 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
+#include <nlohmann/json.hpp>
 
+#include <treadle/base/error.h>
 #include <treadle/base/problem.h>
+#include <treadle/core/batch.h>
+#include <treadle/core/forward_context.h>
+#include <treadle/core/state_dict.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/callback_contract.h>
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/recording_context.h>
 #include <treadle/testing/recording_control.h>
+#include <treadle/testing/rehearsal.h>
+#include <treadle/testing/whole_training.h>
 
 namespace treadle::testing {
 namespace {

@@ -1,5 +1,4 @@
 // Every builder keeps what GraphContract asks, every layer what LayerContract asks.
-#include <treadle/testing/component_contract.h>
 #include <treadle/testing/graph_contract.h>
 #include <treadle/testing/layer_contract.h>
 
@@ -12,12 +11,6 @@ using Json = nlohmann::json;
 
 const Json kChoices{{{"name", "0_1"}, {"node", "1"}, {"operations", {"skip", "dense"}}},
                     {{"name", "0_2"}, {"node", "2"}, {"operations", {"skip", "dense", "zero"}}}};
-
-INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
-                         ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER,
-                                                           {{"operation_weights",
-                                                             {{"places", kChoices}}}})),
-                         CaseName());
 
 GraphCase network(std::string name, const std::string& component, Json parameters,
                   std::vector<std::vector<std::int64_t>> inputs) {

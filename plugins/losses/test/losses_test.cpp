@@ -18,6 +18,7 @@
 #include <gmock/gmock.h>
 
 #include <treadle/core/fits_targets.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/loss_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 

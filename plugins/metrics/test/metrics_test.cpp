@@ -1,16 +1,30 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include <treadle/base/error.h>
+#include <treadle/core/batch.h>
+#include <treadle/tensor/task_random.h>
+#include <treadle/testing/evaluated_rows.h>
 #include <treadle/testing/metric_contract.h>
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/targets.h>
 
 namespace treadle::testing {
 namespace {

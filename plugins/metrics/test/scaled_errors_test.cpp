@@ -8,7 +8,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/fits_training_rows.h>
 #include <treadle/core/matrix_rows.h>
-#include <treadle/testing/metric_case.h>
+#include <treadle/testing/evaluated_rows.h>
 #include <treadle/testing/plugin_under_test.h>
 
 namespace treadle::testing {

@@ -1,4 +1,9 @@
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
@@ -9,12 +14,19 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
+#include <nlohmann/json.hpp>
 
+#include <treadle/base/error.h>
+#include <treadle/core/forward_context.h>
 #include <treadle/graph/graph.h>
 #include <treadle/plan/plan.h>
+#include <treadle/tensor/task_random.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/model_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 

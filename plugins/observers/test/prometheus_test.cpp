@@ -1,7 +1,11 @@
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +13,7 @@
 #include <treadle/core/run_observer.h>
 #include <treadle/testing/observer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/scratch_folder.h>
 
 namespace treadle::testing {
 namespace {

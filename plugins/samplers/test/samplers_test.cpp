@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/arange.h>
@@ -16,11 +17,14 @@
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
 #include <treadle/core/matrix_rows.h>
+#include <treadle/core/row_reader.h>
 #include <treadle/core/sampler.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/sampler_contract.h>
 

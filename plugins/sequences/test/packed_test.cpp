@@ -3,15 +3,20 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
+#include <treadle/core/batch.h>
 #include <treadle/core/cross_validator.h>
+#include <treadle/core/matrix_rows.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/sequence_contract.h>
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/arange.h>
@@ -14,9 +15,14 @@
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
+#include <treadle/core/batch.h>
+#include <treadle/core/matrix_rows.h>
+#include <treadle/core/row_reader.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/sequence_contract.h>
 

@@ -2,22 +2,27 @@
 // not as they should be.
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <treadle/base/error.h>
+#include <treadle/testing/forked_process.h>
+#include <treadle/testing/scratch_folder.h>
 #include <treadle/testing/storage_contract.h>
 
 #include "journal.h"

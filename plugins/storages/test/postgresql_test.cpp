@@ -4,15 +4,21 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
+#include <treadle/testing/forked_process.h>
+#include <treadle/testing/scratch_folder.h>
 #include <treadle/testing/storage_contract.h>
 
 #include "made.h"

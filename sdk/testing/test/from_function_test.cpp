@@ -1,8 +1,10 @@
-#include <treadle/from_function.h>
+#include <memory>
 
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
 
+#include <treadle/base/error.h>
+#include <treadle/from_function.h>
 #include <treadle/testing/metric_contract.h>
 
 namespace treadle::testing {

@@ -1,24 +1,35 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
+#include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
+#include <nlohmann/json.hpp>
 
 #include <treadle/base/document.h>
+#include <treadle/base/error.h>
 #include <treadle/base/schema.h>
+#include <treadle/core/matrix_rows.h>
 #include <treadle/tensor/process_state.h>
 #include <treadle/testing/batches.h>
 #include <treadle/testing/captured_output.h>
@@ -27,6 +38,8 @@
 #include <treadle/testing/gradient_check.h>
 #include <treadle/testing/random_parameters.h>
 #include <treadle/testing/reference.h>
+#include <treadle/testing/scratch_folder.h>
+#include <treadle/testing/tensor_comparison.h>
 #include <treadle/testing/tiny_data.h>
 #include <treadle/testing/training_fakes.h>
 #include <treadle/testing/unusual_process.h>

@@ -1,15 +1,56 @@
 // Components under test that are made of others: of their own plugin, and of plugins that come with
 // Treadle.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
 #include <treadle/core/gradient_strategy.h>
+#include <treadle/core/learning_rate_schedule.h>
 #include <treadle/core/plugin_registry.h>
+#include <treadle/plugin.h>
 #include <treadle/testing/gradients_contract.h>
+#include <treadle/testing/installed_plugins.h>
 #include <treadle/testing/plugin_under_test.h>
 
 #include "wrapping.h"
+
+namespace treadle::testing {
+namespace {
+
+/// A plugin's component as it should be: reads its parameters, and says which of them do not go
+/// together.
+class Halving : public LearningRateSchedule {
+ public:
+  explicit Halving(const Config& config)
+      : every_(config.get<std::int64_t>("every")), floor_(config.get<double>("floor")) {
+    if (floor_ > 0 && every_ == 1)
+      config.fail("floor", "needs \"every\" above 1");
+  }
+
+ private:
+  double do_rate_at(std::int64_t step, const ScheduleSpan& span) const override {
+    const double halved = span.base_rate * std::exp2(-static_cast<double>(step / every_));
+    return std::max(floor_, halved);
+  }
+  std::int64_t every_;
+  double floor_;
+};
+
+}  // namespace
+}  // namespace treadle::testing
+
+// The schemas lie in data/plugin.
+TREADLE_PLUGIN(registrar) {
+  registrar.add<treadle::testing::Halving>("halving");
+  registrar.add<treadle::testing::Wrapping>("wrapping");
+}
 
 namespace treadle::testing {
 namespace {

@@ -54,7 +54,6 @@ std::vector<Defect> defects_of(const std::string& suite, const std::vector<Wrong
 }
 
 // Each from the file of its suite.
-std::vector<Defect> component_defects();
 std::vector<Defect> data_defects();
 std::vector<Defect> stream_defects();
 std::vector<Defect> transform_defects();

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -5,7 +6,10 @@
 #include <vector>
 
 #include <ATen/ops/randint.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include <treadle/core/state_dict.h>
 #include <treadle/testing/callback_contract.h>
 
 #include "wrong.h"

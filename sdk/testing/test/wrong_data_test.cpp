@@ -1,11 +1,25 @@
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include <treadle/base/error.h>
+#include <treadle/core/batch.h>
+#include <treadle/core/matrix_rows.h>
+#include <treadle/core/row_reader.h>
+#include <treadle/core/source_columns.h>
+#include <treadle/core/state_dict.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/data_contract.h>
 #include <treadle/testing/tiny_data.h>
 

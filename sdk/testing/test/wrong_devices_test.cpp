@@ -1,9 +1,13 @@
 #include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
 
 #include <treadle/testing/device_contract.h>
 

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -10,7 +11,14 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
 
+#include <treadle/base/error.h>
+#include <treadle/core/batch.h>
+#include <treadle/core/forward_context.h>
+#include <treadle/core/loss.h>
+#include <treadle/core/objective.h>
 #include <treadle/testing/gradients_contract.h>
 
 #include "wrong.h"

@@ -1,15 +1,25 @@
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include <treadle/core/layer.h>
+#include <treadle/graph/flow_builder.h>
+#include <treadle/graph/flow_document.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/graph_contract.h>
 
 #include "wrong.h"

@@ -1,7 +1,9 @@
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,9 +14,12 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
 
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/layer_contract.h>
 
 #include "wrong.h"

@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -9,8 +10,12 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
 
+#include <treadle/base/error.h>
 #include <treadle/base/random.h>
+#include <treadle/core/draws_samples.h>
+#include <treadle/core/loss.h>
 #include <treadle/testing/loss_contract.h>
 
 #include "wrong.h"

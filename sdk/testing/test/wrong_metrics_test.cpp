@@ -1,11 +1,18 @@
+#include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <ATen/TensorIndexing.h>
 #include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
 
+#include <treadle/base/error.h>
+#include <treadle/core/batch.h>
+#include <treadle/core/state_dict.h>
+#include <treadle/testing/evaluated_rows.h>
 #include <treadle/testing/metric_contract.h>
 
 #include "wrong.h"

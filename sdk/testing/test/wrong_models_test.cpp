@@ -1,13 +1,20 @@
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
 
+#include <treadle/core/forward_context.h>
+#include <treadle/tensor/task_random.h>
 #include <treadle/testing/model_contract.h>
 
 #include "wrong.h"

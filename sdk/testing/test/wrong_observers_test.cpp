@@ -1,8 +1,15 @@
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
 #include <treadle/testing/observer_contract.h>
 
 #include "wrong.h"

@@ -1,12 +1,16 @@
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
 
 #include <treadle/testing/optimizer_contract.h>
 

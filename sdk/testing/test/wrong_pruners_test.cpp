@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include <treadle/testing/pruner_contract.h>
 
 #include "wrong.h"

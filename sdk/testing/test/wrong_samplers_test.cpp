@@ -1,10 +1,14 @@
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <treadle/base/random.h>
 #include <treadle/testing/sampler_contract.h>

@@ -1,10 +1,16 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include <gtest/gtest.h>
+
+#include <treadle/core/learning_rate_schedule.h>
 #include <treadle/testing/schedule_contract.h>
 
 #include "wrong.h"

@@ -1,10 +1,19 @@
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/batch.h>
+#include <treadle/core/matrix_rows.h>
+#include <treadle/core/row_list.h>
+#include <treadle/core/row_reader.h>
 #include <treadle/testing/sequence_contract.h>
 
 #include "wrong.h"

@@ -1,7 +1,19 @@
+#include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/batch.h>
 #include <treadle/core/chunked_stream.h>
+#include <treadle/core/row_reader.h>
+#include <treadle/core/state_dict.h>
+#include <treadle/testing/batches.h>
 #include <treadle/testing/stream_contract.h>
 #include <treadle/testing/tiny_data.h>
 

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,8 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
 #include <treadle/base/error.h>
 #include <treadle/base/utf8.h>
+#include <treadle/core/state_dict.h>
 #include <treadle/testing/tokenizer_contract.h>
 
 #include "wrong.h"

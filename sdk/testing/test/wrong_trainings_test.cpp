@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <ATen/ops/randint.h>
+#include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
 #include <treadle/testing/training_contract.h>

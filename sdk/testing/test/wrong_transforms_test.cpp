@@ -1,12 +1,22 @@
+#include <cstdint>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_unique.h>
 #include <ATen/ops/arange.h>
+#include <gtest/gtest.h>
 
+#include <treadle/base/error.h>
+#include <treadle/core/batch.h>
+#include <treadle/core/fits_groups.h>
+#include <treadle/core/row_list.h>
+#include <treadle/core/row_reader.h>
+#include <treadle/core/state_dict.h>
 #include <treadle/testing/transform_contract.h>
 
 #include "wrong.h"

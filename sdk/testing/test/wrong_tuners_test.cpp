@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include <treadle/base/random.h>
 #include <treadle/testing/tuner_contract.h>
 

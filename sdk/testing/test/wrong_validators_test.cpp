@@ -1,10 +1,17 @@
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include <gtest/gtest.h>
+
+#include <treadle/base/error.h>
+#include <treadle/core/row_list.h>
 #include <treadle/core/set_aside.h>
 #include <treadle/testing/validation_contract.h>
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "build/flow_step.h"
+#include "assemble/flow_step.h"
 #include "run/node.h"
 
 namespace treadle::graph {

@@ -9,10 +9,12 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <treadle/core/pruner.h>
+#include <treadle/core/search_space.h>
 
 /// Studies for tests of pruners: jobs in order, without trainings and workers.
 namespace treadle::testing {
@@ -29,6 +31,13 @@ struct StudyOfJobs {
   std::int64_t points = std::numeric_limits<std::int64_t>::max();  ///< that the tuner has
   bool maximizes = false;
 };
+
+/// What a pruner sees of a study of `max_trials`, over a space and with random streams that are the
+/// same in each.
+StudyView study_view(std::span<const Trial> trials, std::int64_t max_trials, bool may_start,
+                     bool maximizes);
+/// A point of that space for a trial that the tuner is asked for.
+Point suggested_point(std::int64_t trial);
 
 /// What a pruner was asked, and its answer.
 struct JobQuestion {
@@ -53,10 +62,7 @@ struct JobDone {
   friend bool operator==(const JobDone&, const JobDone&) = default;
 };
 
-inline void PrintTo(const JobDone& job, std::ostream* out) {
-  *out << "trial " << job.trial << " from " << job.begin << " to " << job.end << ", state "
-       << static_cast<int>(job.state);
-}
+void PrintTo(const JobDone& job, std::ostream* out);
 
 struct FinishedStudy {
   std::vector<JobDone> jobs;
@@ -86,7 +92,13 @@ class StudyRunner {
       std::int64_t trial = job->trial;
       if (job->kind == NextJob::Kind::kStart) {
         trial = started();
-        done_.trials.emplace_back().number = trial;
+        Trial& fresh = done_.trials.emplace_back();
+        fresh.number = trial;
+        fresh.point = job->point ? *job->point : suggested_point(trial);
+        if (job->trial >= 0) {
+          fresh.copied_from = job->trial;
+          fresh.intermediate = done_.trials[static_cast<std::size_t>(job->trial)].intermediate;
+        }
       }
       run_job(done_.trials[static_cast<std::size_t>(trial)]);
     }
@@ -103,7 +115,8 @@ class StudyRunner {
     for (;;) {
       std::vector<Trial> shown = shown_trials();
       const bool may_start = !is_exhausted_ && started() < study_.trials;
-      const NextJob next = pruner_.next_job({shown, study_.trials, may_start, study_.maximizes});
+      const NextJob next =
+          pruner_.next_job(study_view(shown, study_.trials, may_start, study_.maximizes));
       done_.asked_next.push_back({std::move(shown), may_start, next});
       if (next.kind == NextJob::Kind::kStart && may_start) {
         if (started() < study_.points)
@@ -154,7 +167,7 @@ class StudyRunner {
         trial.state = std::isnan(value) ? TrialState::kFailed : TrialState::kComplete;
       } else if (epoch == step) {
         const PrunerVerdict verdict =
-            pruner_.judge(trial, {*others, study_.trials, may_start, study_.maximizes});
+            pruner_.judge(trial, study_view(*others, study_.trials, may_start, study_.maximizes));
         done_.asked_to_judge.push_back({trial, others, may_start, verdict});
         if (verdict != PrunerVerdict::kContinue)
           trial.state =
@@ -172,8 +185,6 @@ class StudyRunner {
   bool is_exhausted_ = false;
 };
 
-inline FinishedStudy run_study(const Pruner& pruner, const StudyOfJobs& study) {
-  return StudyRunner(pruner, study).run();
-}
+FinishedStudy run_study(const Pruner& pruner, const StudyOfJobs& study);
 
 }  // namespace treadle::testing

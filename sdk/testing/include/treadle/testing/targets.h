@@ -1,15 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/randint.h>
-#include <ATen/ops/randn.h>
-#include <ATen/ops/where.h>
 
 #include <treadle/core/batch.h>
 #include <treadle/core/data_spec.h>
@@ -25,104 +19,40 @@ using treadle::class_target;
 using treadle::number_target;
 
 /// "price": `width` numbers at each position.
-inline TargetSpec number_target(std::int64_t width, std::vector<std::int64_t> positions = {}) {
-  TargetSpec target = treadle::number_target("price", width);
-  target.shape.insert(target.shape.begin(), positions.begin(), positions.end());
-  return target;
-}
+TargetSpec number_target(std::int64_t width, std::vector<std::int64_t> positions = {});
 
 /// "species": one of "class-0", "class-1", … at each position.
-inline TargetSpec class_target(std::int64_t count, std::vector<std::int64_t> positions = {}) {
-  TargetSpec target = treadle::class_target("species", {}, std::move(positions));
-  for (std::int64_t c = 0; c < count; ++c)
-    target.class_names.push_back("class-" + std::to_string(c));
-  return target;
-}
+TargetSpec class_target(std::int64_t count, std::vector<std::int64_t> positions = {});
 
 /// "tags": any of "class-0", "class-1", … at each position.
-inline TargetSpec label_target(std::int64_t count, std::vector<std::int64_t> positions = {}) {
-  TargetSpec target = class_target(count, std::move(positions));
-  target.name = "tags";
-  target.kind = TargetKind::kLabels;
-  target.shape.push_back(count);
-  return target;
-}
+TargetSpec label_target(std::int64_t count, std::vector<std::int64_t> positions = {});
 
 /// "mixture": a probability for each of "class-0", "class-1", … at each position.
-inline TargetSpec distribution_target(std::int64_t count,
-                                      std::vector<std::int64_t> positions = {}) {
-  TargetSpec target = label_target(count, std::move(positions));
-  target.name = "mixture";
-  target.kind = TargetKind::kDistribution;
-  return target;
-}
+TargetSpec distribution_target(std::int64_t count, std::vector<std::int64_t> positions = {});
 
 /// A kind of target that what works on `target` does not work on.
-inline TargetSpec other_kind_of(const TargetSpec& target) {
-  return target.kind == TargetKind::kNumbers ? class_target(3) : number_target(1);
-}
+TargetSpec other_kind_of(const TargetSpec& target);
 
 /// {rows, shape...}, kLongest for a dimension that varies.
-inline std::vector<std::int64_t> sizes_of(std::int64_t rows,
-                                          const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> sizes{rows};
-  for (const std::int64_t size : shape)
-    sizes.push_back(size == kVaries ? kLongest : size);
-  return sizes;
-}
+std::vector<std::int64_t> sizes_of(std::int64_t rows, const std::vector<std::int64_t>& shape);
 
 /// As Batch has them, from the task's random stream.
-inline at::Tensor random_targets(const TargetSpec& target, std::int64_t rows,
-                                 at::ScalarType dtype = at::kDouble) {
-  const std::vector<std::int64_t> sizes = sizes_of(rows, target.shape);
-  switch (target.kind) {
-    case TargetKind::kClasses:
-      return at::randint(target.class_count(), sizes, at::kLong);
-    case TargetKind::kLabels:
-      return at::randint(2, sizes, dtype);
-    case TargetKind::kDistribution:
-      return at::randn(sizes, dtype).softmax(-1);
-    case TargetKind::kNumbers:
-      break;
-  }
-  return at::randn(sizes, dtype);
-}
+at::Tensor random_targets(const TargetSpec& target, std::int64_t rows,
+                          at::ScalarType dtype = at::kDouble);
 
 /// How long the row is when a batch has padding: along the first dimension of the positions.
-inline std::int64_t length_of_row(std::int64_t row, const at::Tensor& targets) {
-  return 1 + row % targets.size(1);
-}
+std::int64_t length_of_row(std::int64_t row, const at::Tensor& targets);
 
 /// Weights that make padding of what lies beyond the rows' lengths: 0 there, elsewhere 1. Without
 /// positions every fourth row is padding.
-inline at::Tensor padding_weights(const TargetSpec& target, const at::Tensor& targets) {
-  at::Tensor weights = at::ones(sizes_of(targets.size(0), target.positions()), at::kDouble);
-  for (std::int64_t row = 0; row < targets.size(0); ++row) {
-    if (weights.dim() == 1) {
-      if (row % 4 == 3)
-        weights[row] = 0;
-    } else {
-      weights[row].slice(0, length_of_row(row, targets)).zero_();
-    }
-  }
-  return weights;
-}
+at::Tensor padding_weights(const TargetSpec& target, const at::Tensor& targets);
 
 /// `values` [B, positions...] or [B, positions..., width], and `other` where the weights are 0.
-inline at::Tensor with_padding(const at::Tensor& values, const at::Tensor& other,
-                               const at::Tensor& weights) {
-  at::Tensor absent = weights.eq(0);
-  while (absent.dim() < values.dim())
-    absent = absent.unsqueeze(-1);
-  return at::where(absent, other, values);
-}
+at::Tensor with_padding(const at::Tensor& values, const at::Tensor& other,
+                        const at::Tensor& weights);
 
 /// One row of `values` without its padding: nothing where the row is padding itself.
-inline at::Tensor row_alone(const at::Tensor& values, const at::Tensor& weights,
-                            const at::Tensor& targets, std::int64_t row) {
-  if (weights.dim() == 1)
-    return values.slice(0, row, row + (weights[row].item<double>() > 0 ? 1 : 0));
-  return values.slice(0, row, row + 1).slice(1, 0, length_of_row(row, targets));
-}
+at::Tensor row_alone(const at::Tensor& values, const at::Tensor& weights, const at::Tensor& targets,
+                     std::int64_t row);
 
 }  // namespace treadle::testing

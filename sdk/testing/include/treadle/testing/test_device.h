@@ -10,7 +10,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/Device.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
@@ -89,20 +88,11 @@ class TestDevice {
 /// Results by name, on the CPU.
 using NamedResults = std::vector<std::pair<std::string, at::Tensor>>;
 
-inline void add_result(NamedResults& results, std::string name, const at::Tensor& tensor) {
-  results.emplace_back(std::move(name),
-                       tensor.defined() ? tensor.detach().cpu().clone() : at::Tensor());
-}
+void add_result(NamedResults& results, std::string name, const at::Tensor& tensor);
 
 /// Expects both to have the same names, and values as close as `allowed` says.
-inline void expect_results(const NamedResults& got, const NamedResults& expected,
-                           const Closeness& allowed) {
-  ASSERT_EQ(got.size(), expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    EXPECT_EQ(got[i].first, expected[i].first);
-    EXPECT_TRUE(values_match(got[i].second, expected[i].second, allowed)) << got[i].first;
-  }
-}
+void expect_results(const NamedResults& got, const NamedResults& expected,
+                    const Closeness& allowed);
 
 /// Moves a module to a device, and returns what a forward and a backward pass there leave: outputs,
 /// gradients of inputs and parameters, buffers. `forward(inputs)` returns the outputs; one that is

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <set>
+#include <functional>
+#include <memory>
+#include <string>
 
-#include <ATen/ops/randn.h>
-#include <gtest/gtest.h>
-
-#include <treadle/base/error.h>
-#include <treadle/testing/training_case.h>
+#include <treadle/core/training_workflow.h>
+#include <treadle/testing/case_name.h>
+#include <treadle/testing/contract_suite.h>
 
 /// What every TrainingWorkflow must keep. The session is the one that trains in a run, with a tiny
 /// model. Include in one source file of a test program:
@@ -16,99 +16,16 @@
 ///         CaseName());
 namespace treadle::testing {
 
-TEST_P(TrainingContract, TrainsThePlannedEpochs) {
-  for (const std::int64_t epochs : {1, 2, 5}) {
-    const Whole whole(rehearsal({.epochs = epochs}));
+struct TrainingCase {
+  std::string name;
+  /// A new object each time, of the same configuration.
+  std::function<std::unique_ptr<TrainingWorkflow>()> make;
+  /// Its training may be over before the planned epochs are.
+  bool may_stop_early = false;
+  /// It tests each batch before it trains on it: `x-treadle-tests-first`. Without validation rows.
+  bool tests_first = false;
+};
 
-    EXPECT_EQ(whole.result.total_epochs, static_cast<std::int64_t>(whole.context.epochs().size()));
-    EXPECT_LE(whole.result.total_epochs, epochs);
-    EXPECT_EQ(whole.result.stop_reason.empty(), whole.result.total_epochs == epochs);
-    if (!GetParam().may_stop_early) {
-      EXPECT_EQ(whole.result.total_epochs, epochs);
-    }
-  }
-}
-
-TEST_P(TrainingContract, ARefitIsTrainedToItsLastEpoch) {
-  const Whole whole(rehearsal({.epochs = 6, .is_refit = true, .has_validation = false}));
-
-  EXPECT_EQ(whole.result.total_epochs, 6);
-  EXPECT_EQ(whole.result.stop_reason, "");
-}
-
-TEST_P(TrainingContract, TheLossGoesDown) {
-  const Whole whole(rehearsal({.epochs = 20, .is_refit = true}));
-
-  const auto& epochs = whole.context.epochs();
-  EXPECT_LT(epochs.back().train_loss, 0.5 * epochs.front().train_loss);
-  EXPECT_LT(*epochs.back().val_loss, 0.5 * *epochs.front().val_loss);
-}
-
-TEST_P(TrainingContract, TheSameInputsGiveTheSameBits) {
-  for (const Rehearsed& rehearsed : situations()) {
-    const Whole one(rehearsal(rehearsed));
-    at::randn({7});  // what libtorch's own generator has drawn does not matter
-    const Whole other(rehearsal(rehearsed));
-
-    expect_same_result(other.result, one.result);
-    expect_same_history(other.context.epochs(), one.context.epochs());
-    EXPECT_TRUE(same_bits(other.rehearsal->weights(), one.rehearsal->weights()));
-  }
-}
-
-TEST_P(TrainingContract, StopsAfterEveryStepChangeNothing) {
-  for (const Rehearsed& rehearsed : situations())
-    expect_stops_after_every_step_change_nothing([&] { return rehearsal(rehearsed); });
-}
-
-TEST_P(TrainingContract, EveryCheckpointLeadsToTheSameEnd) {
-  for (const Rehearsed& rehearsed : situations())
-    expect_every_checkpoint_leads_to_the_same_end([&] { return rehearsal(rehearsed); });
-}
-
-TEST_P(TrainingContract, AStopCostsNoMoreThanAStep) {
-  const auto stopped = rehearsal();
-  RecordingContext context;
-  context.stop_now();
-
-  EXPECT_THROW(stopped->train(context), Interrupted);
-
-  EXPECT_LE(context.steps().size(), 1U);
-}
-
-TEST_P(TrainingContract, AStopBetweenTwoEpochsIsSaved) {
-  if (Whole(rehearsal()).context.epochs().size() < 2)
-    GTEST_SKIP() << "it trains one epoch";
-  const auto stopped = rehearsal();
-  RecordingContext context;
-  context.stop_after_epoch(1);
-
-  EXPECT_THROW(stopped->train(context), Interrupted);
-
-  ASSERT_FALSE(context.checkpoints().empty());
-  EXPECT_EQ(context.checkpoints().back().position.epochs_done, 1);
-}
-
-TEST_P(TrainingContract, AFinishedTrainingIsNotTrainedAgain) {
-  const Whole whole(rehearsal());
-  RecordingContext context(whole.context, whole.context.checkpoints().back());
-
-  expect_same_end(
-      context, [] { return rehearsal(); }, whole);
-
-  EXPECT_EQ(context.steps().size(), whole.context.steps().size());
-}
-
-TEST_P(TrainingContract, WhatTheSessionThrowsPasses) {
-  const auto spoiled = rehearsal();
-  RecordingContext context;
-  spoiled->training().spoil(1, 1);
-  EXPECT_THROW(spoiled->train(context), TrainingError);
-
-  const auto unsaved = rehearsal();
-  RecordingContext full;
-  full.fill_the_disk();
-  EXPECT_THROW(unsaved->train(full), StorageError);
-}
+TREADLE_CONTRACT_SUITE(TrainingContract, TrainingCase);
 
 }  // namespace treadle::testing

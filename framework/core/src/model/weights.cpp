@@ -1,0 +1,181 @@
+#include <treadle/core/weights.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <c10/core/GradMode.h>
+#include <c10/core/ScalarType.h>
+#include <torch/nn/module.h>
+
+#include <treadle/base/error.h>
+#include <treadle/base/near_miss.h>
+#include <treadle/core/float8_scales.h>
+#include <treadle/core/module_state.h>
+#include <treadle/core/quantized_weights.h>
+#include <treadle/tensor/safetensors.h>
+
+#include "model/tensor_words.h"
+#include "model/weights_refusal.h"
+
+namespace treadle {
+namespace {
+
+bool is_convertible(c10::ScalarType from, c10::ScalarType to) {
+  return from == to || (c10::isFloatingType(from) && c10::isFloatingType(to));
+}
+
+/// Whether `saved` is int8 in place of the real numbers that `own` has: quantized_weights.h.
+bool is_quantized(const at::Tensor& saved, const at::Tensor& own) {
+  return saved.scalar_type() == at::kChar && saved.dim() > 0 &&
+         c10::isFloatingType(own.scalar_type());
+}
+
+/// Whether `name` is the scale of a quantised weight, which is no tensor of the module.
+bool is_scale(const std::string& name, const StateDict& own, const NamedTensors& saved) {
+  const std::string weight = name.substr(0, name.rfind('.'));
+  const auto found = saved.find(weight);
+  return found != saved.end() && name == scale_name(weight) &&
+         found->second.scalar_type() == at::kChar &&
+         (!own.has_tensor(weight) || is_quantized(found->second, own.tensor(weight)));
+}
+
+/// Whether it is of Float8Scales, which a training finds anew: files with it and without it fit
+/// models with it and without it.
+bool is_of_float8(const std::string& name) {
+  return name.starts_with(std::string(Float8Scales::kName) + ".");
+}
+
+/// Whether the tensor is saved under another of its names.
+bool is_saved_elsewhere(const at::Tensor& tensor, const NamedTensors& own,
+                        const NamedTensors& saved) {
+  return std::any_of(own.begin(), own.end(), [&](const auto& other) {
+    return tensor.numel() > 0 && other.second.data_ptr() == tensor.data_ptr() &&
+           other.second.sizes() == tensor.sizes() && other.second.strides() == tensor.strides() &&
+           saved.count(other.first) > 0;
+  });
+}
+
+std::string joined(const std::string& title, const std::vector<std::string>& words) {
+  if (words.empty())
+    return "";
+  std::string text;
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : ", ") + word;
+  return title + ": " + text + "; ";
+}
+
+std::vector<std::string> spoken(const std::vector<WeightsDifference::Misfit>& misfits) {
+  std::vector<std::string> words;
+  for (const WeightsDifference::Misfit& misfit : misfits)
+    words.push_back(misfit.name + " (expected " + misfit.expected + ", got " + misfit.got + ")");
+  return words;
+}
+
+[[noreturn]] void refuse(const WeightsDifference& difference) {
+  throw StorageError(refusal_of(difference, "the model"));
+}
+
+/// Says whose file it is.
+template <typename Work>
+auto of_file(const std::filesystem::path& file, Work&& work) {
+  const NamedTensors saved = read_safetensors(file).tensors;
+  try {
+    return std::forward<Work>(work)(saved);
+  } catch (const StorageError& error) {
+    throw StorageError(file.string() + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+bool WeightsDifference::empty() const {
+  return missing.empty() && unexpected.empty() && of_other_shape.empty() && of_other_type.empty() &&
+         unusable_scales.empty();
+}
+
+std::string WeightsDifference::text() const {
+  std::vector<std::string> strangers;
+  for (const std::string& name : unexpected) {
+    std::string meant = did_you_mean(name, missing);
+    if (!meant.empty())
+      meant = " (" + meant.substr(2) + ")";  // "; did you mean …?"
+    strangers.push_back(name + meant);
+  }
+  std::string text = joined("missing", missing) + joined("unexpected", strangers) +
+                     joined("of another shape", spoken(of_other_shape)) +
+                     joined("of another type", spoken(of_other_type)) +
+                     joined("unusable scales", spoken(unusable_scales));
+  if (!text.empty())
+    text.resize(text.size() - 2);
+  return text;
+}
+
+WeightsDifference compare_weights(const torch::nn::Module& module, const NamedTensors& saved) {
+  const StateDict own = module_state(module);
+  WeightsDifference difference;
+  for (const auto& [name, tensor] : own.tensors()) {
+    const auto found = saved.find(name);
+    if (found == saved.end()) {
+      if (!is_of_float8(name) && !is_saved_elsewhere(tensor, own.tensors(), saved))
+        difference.missing.push_back(name);
+    } else if (found->second.sizes() != tensor.sizes()) {
+      difference.of_other_shape.push_back(
+          {name, shape_text(tensor.sizes()), shape_text(found->second.sizes())});
+    } else if (is_quantized(found->second, tensor)) {
+      if (std::optional<WeightsDifference::Misfit> misfit = scale_misfit(saved, name))
+        difference.unusable_scales.push_back(*std::move(misfit));
+    } else if (!is_convertible(found->second.scalar_type(), tensor.scalar_type())) {
+      difference.of_other_type.push_back(
+          {name, type_text(tensor.scalar_type()), type_text(found->second.scalar_type())});
+    }
+  }
+  for (const auto& [name, tensor] : saved) {
+    if (!own.has_tensor(name) && !is_of_float8(name) && !is_scale(name, own, saved))
+      difference.unexpected.push_back(name);
+  }
+  return difference;
+}
+
+void load_weights(torch::nn::Module& module, const NamedTensors& saved) {
+  const WeightsDifference difference = compare_weights(module, saved);
+  if (!difference.empty())
+    refuse(difference);
+  load_matching_weights(module, saved);
+}
+
+void load_weights(torch::nn::Module& module, const std::filesystem::path& file) {
+  of_file(file, [&](const NamedTensors& saved) { load_weights(module, saved); });
+}
+
+WeightsDifference load_matching_weights(torch::nn::Module& module, const NamedTensors& saved) {
+  WeightsDifference difference = compare_weights(module, saved);
+  if (!difference.unusable_scales.empty())
+    refuse(difference);
+  const at::NoGradGuard no_gradients;
+  const StateDict own = module_state(module);
+  for (const auto& [name, tensor] : own.tensors()) {
+    const auto found = saved.find(name);
+    if (found == saved.end() || found->second.sizes() != tensor.sizes())
+      continue;
+    if (is_quantized(found->second, tensor)) {
+      tensor.copy_(dequantized(saved, name));
+    } else if (is_convertible(found->second.scalar_type(), tensor.scalar_type())) {
+      tensor.copy_(found->second);
+    }
+  }
+  return difference;
+}
+
+WeightsDifference load_matching_weights(torch::nn::Module& module,
+                                        const std::filesystem::path& file) {
+  return of_file(file,
+                 [&](const NamedTensors& saved) { return load_matching_weights(module, saved); });
+}
+
+void save_weights(const torch::nn::Module& module, const std::filesystem::path& file,
+                  std::map<std::string, std::string> metadata) {
+  write_safetensors(file, {module_state(module).tensors(), std::move(metadata)});
+}
+
+}  // namespace treadle
