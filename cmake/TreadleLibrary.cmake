@@ -1,11 +1,13 @@
 # treadle_add_library(<name> [STATIC] [PCH plain|tensor|nn] LINK <target>...)
 #   A library from this folder's src/*.cpp with public headers in include/. Tests lie in test/.
-# treadle_add_tests(<name> [NO_TENSORS] [OPTIMIZED] [LABELS <label>...] LINK <target>... [SOURCES <file>...])
+# treadle_add_tests(<name> [NO_TENSORS] [OPTIMIZED] [SHARDS <count>] [TIMEOUT <seconds>] [LABELS <label>...]
+#                   [ENVIRONMENT <variable>...] LINK <target>... [SOURCES <file>...])
 #   NO_TENSORS: neither the tests nor what they test include libtorch.
 #   OPTIMIZED: as the product is, for tests that compute much themselves.
+#   SHARDS: as so many CTest entries, <name>, <name>-2 and on, for a program that would be the last to end.
 #   LABELS: `asan` and `tsan` say under which sanitizers the program runs too.
 #   One GoogleTest program from test/*_test.cpp, one CTest entry. Not per test: loading libtorch takes
-#   longer than most tests do.
+#   longer than most tests do. CTest begins with those that take longest by tests/costs.txt.
 #
 # PCH names one of the precompiled headers of framework/pch: `plain` for code without libtorch, `tensor` for code that uses at::Tensor, `nn`
 # for code that uses torch::nn::Module. Tests have theirs, with GoogleTest in it.
@@ -90,11 +92,27 @@ function(treadle_link_first target libraries)
   endif()
 endfunction()
 
+# treadle_set_cost(<test>): how long it takes by tests/costs.txt, so that CTest begins with the longest on a machine where it
+# has not measured them yet.
+function(treadle_set_cost test)
+  set(costs "${PROJECT_SOURCE_DIR}/tests/costs.txt")
+  get_property(known GLOBAL PROPERTY TREADLE_TEST_COSTS)
+  if(NOT known)
+    set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${costs}")
+    file(STRINGS "${costs}" known REGEX "^[0-9]")
+    set_property(GLOBAL PROPERTY TREADLE_TEST_COSTS "${known}")
+  endif()
+  list(FILTER known INCLUDE REGEX " ${test}$")
+  if(known MATCHES "^([0-9]+) ")
+    set_tests_properties(${test} PROPERTIES COST ${CMAKE_MATCH_1})
+  endif()
+endfunction()
+
 function(treadle_add_tests name)
   if(NOT TREADLE_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_TENSORS;OPTIMIZED" "TIMEOUT" "LINK;LABELS;SOURCES;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_TENSORS;OPTIMIZED" "TIMEOUT;SHARDS" "LINK;LABELS;SOURCES;ENVIRONMENT")
   if(NOT arg_SOURCES)
     file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/test/*_test.cpp")
   endif()
@@ -127,9 +145,24 @@ function(treadle_add_tests name)
      OR (TREADLE_SANITIZE MATCHES "thread" AND "tsan" IN_LIST arg_LABELS))
     set_property(GLOBAL APPEND PROPERTY TREADLE_SANITIZED_TESTS ${name})
   endif()
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
-      ENVIRONMENT "TREADLE_BUILD=${PROJECT_BINARY_DIR};TREADLE_SOURCE=${PROJECT_SOURCE_DIR};OMP_NUM_THREADS=1;TREADLE_DATA=${TREADLE_TEST_DATA_SETS};${arg_ENVIRONMENT}")
+  set(environment "TREADLE_BUILD=${PROJECT_BINARY_DIR};TREADLE_SOURCE=${PROJECT_SOURCE_DIR};OMP_NUM_THREADS=1;TREADLE_DATA=${TREADLE_TEST_DATA_SETS};${arg_ENVIRONMENT}")
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${arg_SHARDS})
+    set(test ${name})
+    set(its_environment "${environment}")
+    if(arg_SHARDS GREATER 1)
+      math(EXPR index "${shard} - 1")
+      list(APPEND its_environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index})
+      if(shard GREATER 1)
+        set(test ${name}-${shard})
+      endif()
+    endif()
+    add_test(NAME ${test} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${test} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT "${its_environment}")
+    treadle_set_cost(${test})
+  endforeach()
 endfunction()
 
 # treadle_fence_off_libtorch(<target>)

@@ -1,5 +1,6 @@
 // A run that is killed, not stopped: SIGKILL leaves no time to save anything.
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 
 #include <gtest/gtest.h>
@@ -26,7 +27,12 @@ namespace fs = std::filesystem;
 using Clock = AppProcess::Clock;
 using std::chrono::microseconds;
 
-constexpr int kKills = 50;
+/// TREADLE_RUN_KILLS=50 kills each run so often.
+int kills() {
+  constexpr int kQuickKills = 10;
+  const char* const wanted = std::getenv("TREADLE_RUN_KILLS");
+  return wanted == nullptr ? kQuickKills : std::stoi(wanted);
+}
 constexpr std::uint64_t kKillsARun = 5;
 constexpr std::chrono::minutes kPatience{5};
 
@@ -226,24 +232,24 @@ int kill_at_random(const nlohmann::json& workflow, int most_kills) {
   return in_a_save;
 }
 
-TEST(KilledRun, ResumesToTheSameBitsAtWhichever50InstantsItWasKilled) {
-  const int in_a_save = kill_at_random(many_small_steps(), kKills);
+TEST(KilledRun, ResumesToTheSameBitsAtWhicheverInstantsItWasKilled) {
+  const int in_a_save = kill_at_random(many_small_steps(), kills());
 
   RecordProperty("kills_in_a_save", in_a_save);
-  EXPECT_GE(in_a_save, kKills / 10);
+  EXPECT_GE(in_a_save, kills() / 25);  // of few there may be none
 }
 
 TEST(KilledRun, InsideTheFoldsOfAWalkForwardResumesToTheSameBits) {
-  kill_at_random(walk_forward(), kKills / 5);
+  kill_at_random(walk_forward(), kills() / 5);
 }
 
 TEST(KilledRun, BetweenTestingAndTrainingResumesToTheSameBits) {
-  kill_at_random(prequential(), kKills / 5);
+  kill_at_random(prequential(), kills() / 5);
 }
 
 TEST(KilledRun, InsideAnEpochOfPackedTextResumesToTheSameBits) {
   const Workspace workspace;
-  kill_at_random(packed_text(workspace.folder()), kKills / 5);
+  kill_at_random(packed_text(workspace.folder()), kills() / 5);
 }
 
 int count_of(const std::string& text, const std::string& words) {

@@ -1,10 +1,9 @@
 # Somebody who has installed Treadle begins a plugin of each interface with `plugins new`, builds and tests it as it was
 # written, drops it into the plugin folder of this user, and runs its example. One of them is built from its own folder,
 # as its author would, and packaged; the others share one configuration and one precompiled header, which saves most of
-# the time. Every second of them, the even ones on one day and the odd ones on the next (days since 1970), as each takes half
-# a minute of a compiler; all where TREADLE_ALL_TEMPLATES is set. Each is begun, whatever the day.
+# the time.
 set(ROOM consumer-room)
-include("${CMAKE_CURRENT_LIST_DIR}/room.cmake")
+include("${SOURCE}/tests/consumer/room.cmake")
 set(runner ${home} "${prefix}/bin/workflow-runner")
 set(plugins "${room}/Plugins für alle")
 must("${SOURCE}/scripts/jobs")
@@ -37,18 +36,6 @@ foreach(interface IN LISTS interfaces)
   endif()
   set(folder_${interface} "${plugins}/my-${interface}")
 endforeach()
-if(NOT DEFINED ENV{TREADLE_ALL_TEMPLATES})
-  string(TIMESTAMP now "%s" UTC)
-  math(EXPR place "${now} / 86400 % 2")
-  foreach(interface IN LISTS interfaces)
-    # The optimizer is built from its own folder, and the observer leaves a file.
-    if(place EQUAL 0 AND NOT interface MATCHES "^(optimizer|observer)$")
-      file(REMOVE_RECURSE "${folder_${interface}}")
-      list(REMOVE_ITEM interfaces ${interface})
-    endif()
-    math(EXPR place "1 - ${place}")
-  endforeach()
-endif()
 set(alone "${room}/mein Optimierer")
 file(RENAME "${folder_optimizer}" "${alone}")
 set(folder_optimizer "${alone}")
