@@ -1,5 +1,9 @@
+#include <treadle/sdk.h>
+
 #include <treadle/testing/callback_contract.h>
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/recording_context.h>
+#include <treadle/testing/rehearsal.h>
 
 namespace {
 

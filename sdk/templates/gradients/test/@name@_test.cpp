@@ -1,8 +1,10 @@
 #include <treadle/sdk.h>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
+#include <c10/core/GradMode.h>
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/testing/gradients_contract.h>

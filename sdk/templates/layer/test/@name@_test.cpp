@@ -1,6 +1,7 @@
 #include <treadle/sdk.h>
 
 #include <ATen/ops/tensor.h>
+#include <c10/core/GradMode.h>
 
 #include <treadle/testing/layer_contract.h>
 #include <treadle/testing/plugin_under_test.h>

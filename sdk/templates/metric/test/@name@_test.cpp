@@ -2,6 +2,7 @@
 
 #include <ATen/ops/tensor.h>
 
+#include <treadle/testing/evaluated_rows.h>
 #include <treadle/testing/metric_contract.h>
 #include <treadle/testing/plugin_under_test.h>
 

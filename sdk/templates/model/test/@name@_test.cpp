@@ -2,6 +2,7 @@
 
 #include <ATen/ops/eye.h>
 #include <ATen/ops/tensor.h>
+#include <c10/core/GradMode.h>
 
 #include <treadle/testing/model_contract.h>
 #include <treadle/testing/plugin_under_test.h>

@@ -4,6 +4,7 @@
 
 #include <treadle/testing/optimizer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/trained_parameters.h>
 
 namespace {
 

@@ -5,6 +5,7 @@
 
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/pruner_contract.h>
+#include <treadle/testing/study_of_jobs.h>
 
 namespace {
 

@@ -1,7 +1,9 @@
 #include <treadle/sdk.h>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 
+#include <treadle/testing/batches.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/sequence_contract.h>
 

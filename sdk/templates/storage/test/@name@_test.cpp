@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/scratch_folder.h>
 #include <treadle/testing/storage_contract.h>
 
 namespace {

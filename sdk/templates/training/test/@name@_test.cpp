@@ -1,4 +1,8 @@
+#include <treadle/sdk.h>
+
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/recording_context.h>
+#include <treadle/testing/rehearsal.h>
 #include <treadle/testing/training_contract.h>
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <ATen/ops/tensor.h>
 
+#include <treadle/testing/batches.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/transform_contract.h>
 

@@ -1,5 +1,8 @@
 #include <treadle/sdk.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/tuner_contract.h>
 
