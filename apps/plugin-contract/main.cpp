@@ -2,13 +2,18 @@
 // workflow-runner for `plugins check --contract`, with the same arguments; ships with the SDK.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <treadle/base/document.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/near_miss.h>
+#include <treadle/base/problem.h>
 
 #include "answer.h"
 #include "claims.h"
@@ -21,8 +26,8 @@ namespace {
 using Json = nlohmann::json;
 using testing::PluginUnderTest;
 
-/// The parameters in contract.json beside the library; those that the library has within it are
-/// what the rest is made from.
+/// Those packed into the library, or, by component, those in contract.json beside it. Throws
+/// DocumentError for a file that has other things in it.
 std::map<std::string, Json> parameters_for(const PluginUnderTest& plugin,
                                            const std::filesystem::path& library) {
   std::map<std::string, Json> parameters = plugin.contract_parameters();
@@ -32,10 +37,28 @@ std::map<std::string, Json> parameters_for(const PluginUnderTest& plugin,
   const auto document = Document::read(beside);
   if (!document->value().is_object())
     throw DocumentError({{document->place_of(""), "",
-                          "expected parameters by the names of components, got " +
+                          "expected parameters by the names of components, as in "
+                          "{\"my_component\": {\"path\": \"table.txt\"}}, got " +
                               describe_value(document->value())}});
-  for (const auto& [component, given] : document->value().items())
+  std::vector<std::string> offered;
+  for (const PluginUnderTest::Offer& offer : plugin.offers())
+    offered.push_back(offer.name);
+  std::vector<Problem> problems;
+  for (const auto& [component, given] : document->value().items()) {
+    const std::string pointer = child_pointer("", component);
+    if (std::find(offered.begin(), offered.end(), component) == offered.end()) {
+      problems.push_back({document->place_of(pointer), pointer,
+                          "the plugin offers no component " + quote_text(component) +
+                              did_you_mean(component, offered)});
+    } else if (!given.is_object()) {
+      problems.push_back({document->place_of(pointer), pointer,
+                          "expected the parameters of " + quote_text(component) +
+                              " as an object, got " + describe_value(given)});
+    }
     parameters[component] = given;
+  }
+  if (!problems.empty())
+    throw DocumentError(std::move(problems));
   return parameters;
 }
 

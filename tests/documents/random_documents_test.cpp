@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
+#include <new>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -524,9 +525,13 @@ class DocumentTester {
 /// one of them, and no other waits.
 class WorkQueue {
  public:
-  WorkQueue()
-      : next_(new (mmap(nullptr, sizeof(Next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                        -1, 0)) Next(0)) {}
+  WorkQueue() {
+    void* const shared =
+        mmap(nullptr, sizeof(Next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+      throw std::bad_alloc();
+    next_ = new (shared) Next(0);
+  }
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
   ~WorkQueue() { munmap(next_, sizeof(Next)); }
@@ -537,7 +542,7 @@ class WorkQueue {
   using Next = std::atomic<std::uint64_t>;
   static_assert(Next::is_always_lock_free);
 
-  Next* next_;
+  Next* next_ = nullptr;
 };
 
 /// So that no child has to: the plugins, their schemas, the operators that draw random numbers.

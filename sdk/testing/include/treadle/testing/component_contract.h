@@ -14,8 +14,8 @@
 #include <treadle/testing/contract_suite.h>
 #include <treadle/testing/plugin_under_test.h>
 
-/// What every component must keep, whatever its interface. One line is for all components of a
-/// plugin, in a source file of its own, because it takes longer to compile than the other suites:
+/// What every component must keep, whatever its interface. `plugins check --contract` runs it on a
+/// built plugin; in a test program, one line is for all components:
 ///
 ///     INSTANTIATE_TEST_SUITE_P(Plugin, ComponentContract,
 ///                              ::testing::ValuesIn(components_of(TREADLE_PLUGIN_FOLDER)),

@@ -81,8 +81,7 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
   /// The parameters after checking, with every default in place.
   nlohmann::json completed(std::string_view name, nlohmann::json parameters = {}) const;
 
-  /// What a library says its components are made from where their schemas require parameters
-  /// (contract.json), by component.
+  /// The parameters in a library's contract.json, by component: those that a schema requires.
   const std::map<std::string, nlohmann::json>& contract_parameters() const {
     return contract_parameters_;
   }

@@ -36,7 +36,7 @@ struct StudyOfJobs {
 /// same in each.
 StudyView study_view(std::span<const Trial> trials, std::int64_t max_trials, bool may_start,
                      bool maximizes);
-/// A point of that space for a trial that the tuner is asked for.
+/// The tuner's point for a trial: one of that space, a function of the trial's number.
 Point suggested_point(std::int64_t trial);
 
 /// What a pruner was asked, and its answer.
