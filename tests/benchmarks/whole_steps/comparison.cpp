@@ -1,6 +1,7 @@
 #include "comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <optional>
@@ -43,10 +44,7 @@ struct Standing {
 
 Standing ratio(const std::string& ours, const Values& our_values, const std::string& peer,
                const Values& peer_values) {
-  Standing standing{ours + " / " + peer, {}, 1};
-  for (std::size_t round = 0; round < our_values.size(); ++round)
-    standing.values.push_back(our_values[round] / peer_values[round]);
-  return standing;
+  return {ours + " / " + peer, ratios(our_values, peer_values), 1};
 }
 
 Standing difference(const std::string& ours, const Values& our_values, const std::string& peer,
@@ -86,7 +84,7 @@ std::string best_of(const std::vector<std::string>& names) {
 }
 
 /// The least of these contestants in each round; empty when one was not measured.
-Values least(const std::map<std::string, Values>& measured, const std::vector<std::string>& names) {
+Values least(const Measured& measured, const std::vector<std::string>& names) {
   Values result;
   for (const std::string& name : names) {
     const auto found = measured.find(name);
@@ -101,7 +99,7 @@ Values least(const std::map<std::string, Values>& measured, const std::vector<st
 
 /// Each of ours beside each of the others and those of ours before it, then the goals.
 void print_standings(const std::vector<Contestant>& contestants, const std::vector<Goal>& goals,
-                     const std::map<std::string, Values>& measured) {
+                     const Measured& measured) {
   const auto has_goal = [&](const Contestant& ours, const Contestant& peer) {
     return std::any_of(goals.begin(), goals.end(), [&](const Goal& goal) {
       return !goal.is_difference && goal.ours == ours.name &&
@@ -142,14 +140,40 @@ Spread spread_of(std::vector<double> values) {
   return {median, values.front(), values.back()};
 }
 
-void compare(const std::vector<Contestant>& contestants, const std::vector<Goal>& goals,
-             const std::string& unit, int rounds) {
+Interval median_interval(std::vector<double> values, double coverage) {
+  std::sort(values.begin(), values.end());
+  const auto count = static_cast<int>(values.size());
+  // The chance that one of the two ends misses: fewer than k of the values lie on that side.
+  double fewer = std::pow(0.5, count);
+  int k = 1;
+  Interval interval{spread_of(values).median, 0, 0, 1 - 2 * fewer};
+  for (double next = fewer; 2 * k < count; ++k) {
+    next *= static_cast<double>(count - k + 1) / k;  // of exactly k
+    if (1 - 2 * (fewer + next) < coverage)
+      break;
+    fewer += next;
+    interval.coverage = 1 - 2 * fewer;
+  }
+  interval.low = values[static_cast<std::size_t>(k - 1)];
+  interval.high = values[static_cast<std::size_t>(count - k)];
+  return interval;
+}
+
+std::vector<double> ratios(const std::vector<double>& ours, const std::vector<double>& theirs) {
+  Values values;
+  for (std::size_t round = 0; round < ours.size(); ++round)
+    values.push_back(ours[round] / theirs[round]);
+  return values;
+}
+
+Measured measure_in_turn(const std::vector<Contestant>& contestants, const std::string& unit,
+                         int rounds) {
   std::printf("  %s\n  %9s", unit.c_str(), "round");
   for (const Contestant& one : contestants)
     std::printf("  %*s", width_of(one.name), one.name.c_str());
   std::printf("\n");
 
-  std::map<std::string, Values> measured;
+  Measured measured;
   std::map<std::string, std::vector<Values>> beside;
   for (int round = 1; round <= rounds; ++round) {
     for (std::size_t place = 0; place < contestants.size(); ++place) {
@@ -178,6 +202,12 @@ void compare(const std::vector<Contestant>& contestants, const std::vector<Goal>
       return spread_of(values[i]).median;
     });
   }
+  return measured;
+}
+
+void compare(const std::vector<Contestant>& contestants, const std::vector<Goal>& goals,
+             const std::string& unit, int rounds) {
+  const Measured measured = measure_in_turn(contestants, unit, rounds);
   std::printf("  beside each other, within a round: median (smallest to largest)\n");
   print_standings(contestants, goals, measured);
 }

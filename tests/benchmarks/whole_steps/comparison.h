@@ -30,10 +30,32 @@ struct Spread {
 /// Expects a value.
 Spread spread_of(std::vector<double> values);
 
+/// Where the median of what was drawn from lies, with a probability, whatever its distribution is:
+/// between the k-th smallest value and the k-th largest (the sign test's interval; Conover, Practical
+/// Nonparametric Statistics, 3.2).
+struct Interval {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+  double coverage = 0;  ///< the probability: at least what was asked for, or what the values allow
+};
+/// Expects a value. The narrowest interval that covers with probability `coverage`; seven values
+/// are needed for more than 0.98, then it is from the smallest to the largest.
+Interval median_interval(std::vector<double> values, double coverage);
+
+/// By the name of the contestant, one value a round.
+using Measured = std::map<std::string, std::vector<double>>;
+
+/// ours / theirs, round by round.
+std::vector<double> ratios(const std::vector<double>& ours, const std::vector<double>& theirs);
+
 /// Measures all contestants in turn, so that what else the machine does meets all of them; every
-/// other round goes backwards. Prints a line a round, then medians, smallest and largest, and for
-/// each of ours the ratio to each of the others, taken within a round: its median, its spread, who
-/// won, and whether a goal was reached.
+/// other round goes backwards. Prints a line a round, then medians, smallest and largest.
+Measured measure_in_turn(const std::vector<Contestant>& contestants, const std::string& unit,
+                         int rounds);
+
+/// Measures in turn, then prints for each of ours the ratio to each of the others, taken within a
+/// round: its median, its spread, who won, and whether a goal was reached.
 void compare(const std::vector<Contestant>& contestants, const std::vector<Goal>& goals,
              const std::string& unit, int rounds);
 

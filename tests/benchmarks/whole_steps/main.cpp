@@ -2,15 +2,16 @@
 // of its own, in turn.
 //
 //   whole-steps [ROUNDS] [--only NAME] [--quick] [--folder DIR] [--python PROGRAM]
-//               [--device NAME [--plugin-dir DIR]]
+//               [--device NAME [--plugin-dir DIR]] [--against BUILD]
 //
 // ROUNDS: how often each is measured, default 7. --only: this workload; may be repeated. --quick:
 // tiny workloads, to see whether everything works and computes the same. --folder: workloads are
 // written here, and stay. --python: for the peers; by default the system's, which is the one that
 // has the system's packages. --device: an accelerator, such as cuda; steps are captured there, and
 // the others are those that people use there. --plugin-dir: where its plugin is, unless it is
-// installed. Ends with 1 when two ways did not compute the same; no time makes it
-// fail.
+// installed. --against: the runner alone, beside that of another build folder, in which the target
+// benchmark-plugins was built: whether anything became slower. Ends with 1 when two ways did not
+// compute the same; no time makes it fail.
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "against.h"
 #include "chapters.h"
 
 namespace {
@@ -39,6 +41,7 @@ struct Options {
   fs::path python = "/usr/bin/python3";
   std::string device = "cpu";
   std::vector<std::string> plugins;
+  fs::path against;  ///< a build folder; empty: beside other ways to train, not another build
 };
 
 /// Throws std::invalid_argument.
@@ -58,6 +61,8 @@ Options options_of(const std::vector<std::string>& words) {
       options.device = words[++i];
     } else if (words[i] == "--plugin-dir" && has_value) {
       options.plugins.push_back(words[++i]);
+    } else if (words[i] == "--against" && has_value) {
+      options.against = fs::absolute(words[++i]);
     } else if (words[i].find_first_not_of("0123456789") == std::string::npos) {
       options.effort.rounds = std::max(1, std::stoi(words[i]));
     } else {
@@ -140,9 +145,13 @@ bool measure(const Options& options) {
                           .scratch = scratch.path(),
                           .device = options.device,
                           .more_plugins = options.plugins};
+  Programs other = programs;
+  other.runner = options.against / "benchmarks/prefix/bin/workflow-runner";
+  other.plugins = options.against / "benchmarks/plugins/plugins";
   const std::vector<Workload> workloads = all_workloads();
   expect_known(options.only, workloads);
   bool all_agree = true;
+  std::vector<std::string> slower;
   for (const auto& [name, chapter] : kChapters) {
     for (Workload workload : workloads) {
       const bool is_wanted = options.only.empty() || options.only.count(workload.name()) > 0;
@@ -156,9 +165,14 @@ bool measure(const Options& options) {
       workload.write(folder);
       std::printf("\n%s: %s%s\n", workload.name().c_str(), workload.description().c_str(),
                   options.effort.is_quick ? "; so few steps that their times say nothing" : "");
-      all_agree = chapter(workload, folder, programs, options.effort) && all_agree;
+      if (options.against.empty())
+        all_agree = chapter(workload, folder, programs, options.effort) && all_agree;
+      else if (measure_against(workload, folder, programs, other, options.effort))
+        slower.push_back(workload.name());
     }
   }
+  if (!options.against.empty())
+    std::printf("\nslower than before: %s\n", slower.empty() ? "nothing" : text_of(slower).c_str());
   return all_agree;
 }
 
