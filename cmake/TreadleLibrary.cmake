@@ -1,11 +1,13 @@
 # treadle_add_library(<name> [STATIC] [PCH plain|tensor|nn] LINK <target>...)
 #   A library from this folder's src/*.cpp with public headers in include/. Tests lie in test/.
 # treadle_add_tests(<name> [NO_TENSORS] [OPTIMIZED] [SHARDS <count>] [TIMEOUT <seconds>] [LABELS <label>...]
-#                   [ENVIRONMENT <variable>...] LINK <target>... [SOURCES <file>...])
+#                   [AT_LANDING <pattern>...] [ENVIRONMENT <variable>...] LINK <target>... [SOURCES <file>...])
 #   NO_TENSORS: neither the tests nor what they test include libtorch.
 #   OPTIMIZED: as the product is, for tests that compute much themselves.
 #   SHARDS: as so many CTest entries, <name>, <name>-2 and on, for a program that would be the last to end.
-#   LABELS: `asan` and `tsan` say under which sanitizers the program runs too.
+#   LABELS: `asan` and `tsan` say under which sanitizers the program runs too; `landing`: only when something lands (.ci/run),
+#   not in scripts/test.
+#   AT_LANDING: as GoogleTest filters them, claims that have an entry <name>-landing of their own, with that label.
 #   One GoogleTest program from test/*_test.cpp, one CTest entry. Not per test: loading libtorch takes
 #   longer than most tests do. CTest begins with those that take longest by tests/costs.txt.
 #
@@ -112,7 +114,7 @@ function(treadle_add_tests name)
   if(NOT TREADLE_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_TENSORS;OPTIMIZED" "TIMEOUT;SHARDS" "LINK;LABELS;SOURCES;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_TENSORS;OPTIMIZED" "TIMEOUT;SHARDS" "LINK;LABELS;SOURCES;ENVIRONMENT;AT_LANDING")
   if(NOT arg_SOURCES)
     file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/test/*_test.cpp")
   endif()
@@ -138,7 +140,8 @@ function(treadle_add_tests name)
   target_link_libraries(${name} PRIVATE ${arg_LINK} ${flags} GTest::gmock GTest::gtest_main)
   treadle_link_first(${name} "${arg_LINK}")
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_compile_definitions(${name} PRIVATE TREADLE_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/test/data")
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")  # treadle/testing/source_path.h
+  target_compile_definitions(${name} PRIVATE TREADLE_TEST_DATA="${folder}/test/data")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   treadle_use_pch(${name} ${pch})
   if((TREADLE_SANITIZE MATCHES "address" AND "asan" IN_LIST arg_LABELS)
@@ -149,9 +152,18 @@ function(treadle_add_tests name)
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
   endif()
+  set(usual "")
+  if(arg_AT_LANDING)
+    list(JOIN arg_AT_LANDING ":" at_landing)
+    set(usual "GTEST_FILTER=-${at_landing}")
+    add_test(NAME ${name}-landing COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name}-landing PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS landing
+        ENVIRONMENT "${environment};GTEST_FILTER=${at_landing}" FAIL_REGULAR_EXPRESSION "\\] 0 tests")
+    treadle_set_cost(${name}-landing)
+  endif()
   foreach(shard RANGE 1 ${arg_SHARDS})
     set(test ${name})
-    set(its_environment "${environment}")
+    set(its_environment "${environment};${usual}")
     if(arg_SHARDS GREATER 1)
       math(EXPR index "${shard} - 1")
       list(APPEND its_environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index})

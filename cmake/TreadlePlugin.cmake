@@ -10,7 +10,7 @@
 #     classes that the library hides;
 #   - installs it where hosts look;
 #   - exports the entry and nothing else, and fails at link time when a symbol is missing.
-#   Tests get TREADLE_PLUGIN_FILE and TREADLE_PLUGIN_FOLDER: where the library and its source lie.
+#   Tests get TREADLE_PLUGIN_FOLDER: where its source lies, for PluginUnderTest and source_path().
 #
 # PCH is the precompiled header the sources are compiled with (default: tensor). LINK is for other libraries;
 # `USES engine` for plugins that schedule work themselves. The targets of all plugins are in the global property
@@ -140,9 +140,8 @@ function(treadle_add_plugin)
         LINK ${target}-objects ${libraries} ${arg_TEST_LINK})
     if(TARGET ${target}-tests)
       add_dependencies(${target}-tests ${target})
-      target_compile_definitions(${target}-tests PRIVATE
-          TREADLE_PLUGIN_FILE="$<TARGET_FILE:${target}>"
-          TREADLE_PLUGIN_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}")
+      file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+      target_compile_definitions(${target}-tests PRIVATE TREADLE_PLUGIN_FOLDER="${folder}")
     endif()
   endif()
   if(TREADLE_BUILD_TESTS)

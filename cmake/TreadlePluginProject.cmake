@@ -50,8 +50,7 @@ function(treadle_finish_plugin_project target name)
   # precompiled header would be no good.
   add_library(${target}-test-objects OBJECT ${sources})
   target_link_libraries(${target}-test-objects PUBLIC ${target}-objects treadle::testing ${arg_TEST_LINK})
-  target_compile_definitions(${target}-test-objects PRIVATE
-      TREADLE_PLUGIN_FILE="$<TARGET_FILE:${target}>" TREADLE_PLUGIN_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}")
+  target_compile_definitions(${target}-test-objects PRIVATE TREADLE_PLUGIN_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}")
   treadle_compile_as_plugin(${target}-test-objects)
   if(arg_PCH)
     treadle_use_pch(${target}-test-objects ${arg_PCH})

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kObserver = "treadle.observer/0";
 
 fs::path library(const std::string& name) {
-  return fs::path(TREADLE_BROKEN_PLUGINS) / name / (name + ".so");
+  return fs::path(std::getenv("TREADLE_BUILD")) / "tests/broken_plugins" / name / (name + ".so");
 }
 
 std::shared_ptr<const PluginCatalog> catalog_of(const fs::path& folder) {

@@ -48,7 +48,7 @@ class Villains : public CommandFixture {
   }
 
   static fs::path built(const std::string& name) {
-    return fs::path(TREADLE_BROKEN_PLUGINS) / name / (name + ".so");
+    return fs::path(std::getenv("TREADLE_BUILD")) / "tests/broken_plugins" / name / (name + ".so");
   }
   /// Where a user drops plugins.
   fs::path user_folder() const { return folder() / "data" / "treadle" / "plugins"; }

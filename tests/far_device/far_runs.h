@@ -15,7 +15,7 @@ namespace treadle::testing {
 inline Runtime& far_runtime() {
   static Runtime* const kRuntime = [] {
     RuntimeOptions options;
-    options.plugin_dirs = {TREADLE_FAR_PLUGINS, TREADLE_TEST_PLUGINS};
+    options.plugin_dirs = {build_folder() / "tests/far_device/plugins", test_plugins()};
     auto* const runtime = new Runtime(options);
     runtime->registry().make<DeviceBackend>("far")->find();
     return runtime;

@@ -54,7 +54,7 @@ class Faults : public ::testing::Test {
 
   static RuntimeOptions options() {
     RuntimeOptions options;
-    options.plugin_dirs = {TREADLE_TEST_PLUGINS};
+    options.plugin_dirs = {testing::test_plugins()};
     return options;
   }
 

@@ -140,7 +140,9 @@ TEST_P(JoinedSearches, AreRefusedWhereCheckpointsToCopyCannotBeReached) {
 }
 
 #ifdef TREADLE_TEST_WRONG_MACHINE
-constexpr const char* kWrongMachine = "LD_PRELOAD=" TREADLE_TEST_WRONG_MACHINE;
+std::string on_wrong_machine() {
+  return "LD_PRELOAD=" + (build_folder() / "tests/run/libtreadle-wrong-machine.so").string();
+}
 /// The moments of what follows depend on how busy the machine is.
 bool is_asked_for() {
   return std::getenv("TREADLE_SEARCH_KILLS") != nullptr;
@@ -155,8 +157,8 @@ TEST_P(JoinedSearches, DoNotDependOnWallClocks) {
   write(shared_document());
   AppProcess first(begin(), logged());
   wait_for_study();
-  AppProcess ahead(join(), logged({kWrongMachine, "TREADLE_TEST_CLOCK_OFFSET=3600"}));
-  AppProcess behind(join(), logged({kWrongMachine, "TREADLE_TEST_CLOCK_OFFSET=-3600"}));
+  AppProcess ahead(join(), logged({on_wrong_machine(), "TREADLE_TEST_CLOCK_OFFSET=3600"}));
+  AppProcess behind(join(), logged({on_wrong_machine(), "TREADLE_TEST_CLOCK_OFFSET=-3600"}));
   wait_up_to(1.6);
   ahead.signal(SIGSTOP);
   std::this_thread::sleep_for(3s);
@@ -176,7 +178,8 @@ TEST_P(JoinedSearches, GoOnWithoutAProcessWhoseDiskIsFull) {
   if (!is_asked_for())
     GTEST_SKIP() << kNotAskedFor;
   write(shared_document());
-  const std::vector<std::string> on_full_disk{kWrongMachine, "TREADLE_TEST_FULL_DISK=" + location_};
+  const std::vector<std::string> on_full_disk{on_wrong_machine(),
+                                              "TREADLE_TEST_FULL_DISK=" + location_};
   AppProcess first(begin(), logged(on_full_disk));
   wait_for_study();
   AppProcess second(join(), logged());

@@ -27,7 +27,7 @@ using testing::Workspace;
 
 RuntimeOptions with_curves() {
   RuntimeOptions options;
-  options.plugin_dirs = {TREADLE_TEST_CURVES};
+  options.plugin_dirs = {testing::build_folder() / "tests/run/curves"};
   return options;
 }
 

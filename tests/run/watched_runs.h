@@ -19,7 +19,7 @@ namespace treadle::testing {
 /// Knows the schedule "watched".
 inline Runtime watching_runtime() {
   RuntimeOptions options;
-  options.plugin_dirs = {TREADLE_TEST_PLUGINS};
+  options.plugin_dirs = {test_plugins()};
   return Runtime(options);
 }
 

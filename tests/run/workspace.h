@@ -66,6 +66,10 @@ inline fs::path source_folder() {
 inline fs::path build_folder() {
   return std::getenv("TREADLE_BUILD");
 }
+/// Plugins that stand within a run: `watched` and `faulty`.
+inline fs::path test_plugins() {
+  return build_folder() / "tests/run/plugins";
+}
 
 /// A cross-validated classifier with everything random switched on, small enough for a test.
 inline nlohmann::json moons(int workers = 2) {

@@ -26,7 +26,7 @@ struct Answer {
 
 Answer answer_of(const std::string& options) {
   const std::string command =
-      std::string(TREADLE_RUNNER) + " plugins check " + options + " 2>/dev/null";
+      std::string(std::getenv("TREADLE_RUNNER")) + " plugins check " + options + " 2>/dev/null";
   Answer answer;
   FILE* const pipe = popen(command.c_str(), "r");
   char buffer[4096];
@@ -34,6 +34,10 @@ Answer answer_of(const std::string& options) {
     answer.output.append(buffer, count);
   answer.status = WEXITSTATUS(pclose(pipe));
   return answer;
+}
+
+std::string wrong_plugin() {
+  return std::getenv("TREADLE_WRONG_PLUGIN");
 }
 
 struct Defect {
@@ -53,7 +57,7 @@ const std::set<std::string> kDrawn = {"TakesWhatItsSchemaAllowsOrSaysWhatIsWrong
 class WrongComponent : public ::testing::TestWithParam<Defect> {
  protected:
   static void SetUpTestSuite() {
-    answer = answer_of("--contract --json " TREADLE_WRONG_PLUGIN);
+    answer = answer_of("--contract --json " + wrong_plugin());
     ASSERT_EQ(answer.status, 4) << answer.output;
     const Json contract = Json::parse(answer.output).at("contract");
     for (const Json& component : contract.at("components")) {
@@ -96,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.component; });
 
 TEST(PluginsCheck, SaysWhichClaimOfWhichComponentDoesNotHold) {
-  const Answer answer = answer_of("--contract " TREADLE_WRONG_PLUGIN);
+  const Answer answer = answer_of("--contract " + wrong_plugin());
 
   EXPECT_EQ(answer.status, 4);
   EXPECT_THAT(answer.output, HasSubstr("ok    thing right: 9 claims hold\n"));

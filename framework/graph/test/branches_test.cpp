@@ -30,7 +30,8 @@ namespace {
 using namespace testing;
 using ::testing::HasSubstr;
 
-/// Waits until two threads are here, or gives up: whether they met.
+/// Waits until two threads are here, or gives up: whether they met. Whoever comes later waits for
+/// nobody.
 class Meeting {
  public:
   bool both_come() {
@@ -536,8 +537,10 @@ TEST(CompiledBranches, ArePlannedAsCallsWhereTheyRunAtOnce) {
 TEST(CompiledBranches, OfAGraphWithinRunBesideEachOtherToo) {
   Meeting forward;
   std::atomic<int> met{0};
+  bool at_once = false;
   const Part meets = [&](const at::Tensor& x) {
-    met += forward.both_come() ? 1 : 0;
+    if (at_once)
+      met += forward.both_come() ? 1 : 0;
     return x.mul(2);
   };
   const auto inner = FlowBuilder().split({meets, meets}).merge(add()).build();
@@ -545,7 +548,7 @@ TEST(CompiledBranches, OfAGraphWithinRunBesideEachOtherToo) {
   graph->set_execution(Execution::kCompiled);
   inner->set_branches(Branches::kSequential);
   graph->forward(row({1}));
-  met = 0;
+  at_once = true;
   inner->set_branches(Branches::kParallel);  // a plan that is known follows
 
   with_threads(2, [&] {

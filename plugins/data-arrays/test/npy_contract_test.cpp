@@ -2,6 +2,7 @@
 
 #include <treadle/testing/data_contract.h>
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/source_path.h>
 
 namespace treadle::testing {
 namespace {
@@ -10,7 +11,7 @@ using Json = nlohmann::json;
 
 /// The files in test/data, made by NumPy (see npy_data_test.cpp).
 std::string made_by_numpy(const char* name) {
-  return std::filesystem::path(TREADLE_TEST_DATA) / name;
+  return source_path(TREADLE_TEST_DATA) / name;
 }
 
 DataCase npy_case(std::string name, const Json& parameters) {

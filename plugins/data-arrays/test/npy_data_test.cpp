@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <treadle/testing/source_path.h>
+
 #include "array_fixture.h"
 
 namespace treadle::arrays {
@@ -21,7 +23,7 @@ class NpyDataTest : public ArrayFixture {
     return names;
   }
   static std::string made_by_numpy(const char* name) {
-    return std::filesystem::path(TREADLE_TEST_DATA) / name;
+    return testing::source_path(TREADLE_TEST_DATA) / name;
   }
 };
 

@@ -15,6 +15,7 @@
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/source_path.h>
 
 #include "layers.h"
 
@@ -44,7 +45,7 @@ struct PaperCase {
 };
 
 std::vector<PaperCase> paper_cases() {
-  std::ifstream file(TREADLE_PLUGIN_FOLDER "/test/reference.json");
+  std::ifstream file(source_path(TREADLE_PLUGIN_FOLDER) / "test/reference.json");
   std::vector<PaperCase> cases;
   std::map<std::string, int> seen;
   for (const nlohmann::json& one : nlohmann::json::parse(file)) {

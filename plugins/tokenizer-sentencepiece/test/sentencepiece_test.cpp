@@ -29,6 +29,7 @@
 #include <treadle/testing/captured_output.h>
 #include <treadle/testing/plugin_under_test.h>
 #include <treadle/testing/scratch_folder.h>
+#include <treadle/testing/source_path.h>
 #include <treadle/testing/tokenizer_contract.h>
 
 namespace treadle::sentencepiece_plugin {
@@ -41,7 +42,7 @@ using testing::TokenizerCase;
 using testing::TokenizerContract;
 using Tokens = std::vector<std::int64_t>;
 
-const std::string kModelFile = TREADLE_PLUGIN_FOLDER "/test/bpe.model";
+const std::string kModelFile = testing::source_path(TREADLE_PLUGIN_FOLDER "/test/bpe.model");
 
 std::unique_ptr<Tokenizer> make(const json& parameters) {
   static const testing::PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
@@ -66,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 std::string training_text() {
   std::ostringstream text;
-  text << std::ifstream(TREADLE_PLUGIN_FOLDER "/test/text.txt").rdbuf();
+  text << std::ifstream(testing::source_path(TREADLE_PLUGIN_FOLDER "/test/text.txt")).rdbuf();
   return text.str();
 }
 

@@ -45,20 +45,16 @@ TEST(NsgaII, ReachesTheFrontOfZdt1) {
   for (int d = 0; d < 10; ++d)
     dimensions.push_back(uniform("x" + std::to_string(d), 0, 1));
   const SearchSpace space(std::move(dimensions));
-  std::vector<double> volumes;
-  for (std::uint64_t seed = 0; seed < 3; ++seed) {
-    std::vector<Objectives> values;
-    run_study(*make("nsga_ii"), space, 3000, seed, [&](Trial& trial) {
-      double g = 1;
-      for (std::size_t d = 1; d < 10; ++d)
-        g += trial.point[d];
-      trial.state = TrialState::kComplete;
-      trial.values = {trial.point[0], g * (1 - std::sqrt(trial.point[0] / g))};
-      values.push_back(trial.values);
-    });
-    volumes.push_back(hypervolume(values, {1.1, 1.1}));
-  }
-  EXPECT_GE(quantile(volumes, 0.5), 0.85);
+  std::vector<Objectives> values;
+  run_study(*make("nsga_ii"), space, 3000, 0, [&](Trial& trial) {
+    double g = 1;
+    for (std::size_t d = 1; d < 10; ++d)
+      g += trial.point[d];
+    trial.state = TrialState::kComplete;
+    trial.values = {trial.point[0], g * (1 - std::sqrt(trial.point[0] / g))};
+    values.push_back(trial.values);
+  });
+  EXPECT_GE(hypervolume(values, {1.1, 1.1}), 0.85);
 }
 
 // x in [0, 1], both x and 1 - x to be small, x >= 0.6: the feasible part of the front is kept.
@@ -93,15 +89,13 @@ TEST(NsgaII, FindsTheWholeFrontOfAFewChoices) {
     every.push_back(objectives_of(grid.at(i)));
   ASSERT_EQ(every.size(), 256U);
 
-  for (std::uint64_t seed = 0; seed < 3; ++seed) {
-    std::vector<Objectives> tried;
-    run_study(*make("nsga_ii", {{"population_size", 40}}), space, 2000, seed, [&](Trial& trial) {
-      trial.state = TrialState::kComplete;
-      trial.values = objectives_of(trial.point);
-      tried.push_back(trial.values);
-    });
-    EXPECT_EQ(front_of(tried), front_of(every)) << seed;
-  }
+  std::vector<Objectives> tried;
+  run_study(*make("nsga_ii", {{"population_size", 40}}), space, 2000, 0, [&](Trial& trial) {
+    trial.state = TrialState::kComplete;
+    trial.values = objectives_of(trial.point);
+    tried.push_back(trial.values);
+  });
+  EXPECT_EQ(front_of(tried), front_of(every));
 }
 
 TEST(NsgaII, KeepsToConstraints) {

@@ -38,7 +38,7 @@ const std::map<std::string, Subject> kSubjects{
     {"start-up", {1, "seconds to the end of the first step", start_time}},
 };
 
-constexpr double kSlower = 1.01;    // less cannot be told from where a program's code happens to lie
+constexpr double kSlower = 1.01;  // less cannot be told from where a program's code happens to lie
 constexpr double kCoverage = 0.95;
 
 }  // namespace
@@ -58,8 +58,8 @@ bool measure_against(const Workload& workload, const std::filesystem::path& fold
   // One training each that is not counted: files come into the system's cache.
   new_runner.train(workload, assignment);
   old_runner.train(workload, assignment);
-  const Measured measured =
-      measure_in_turn({contestant(new_runner), contestant(old_runner)}, subject.unit, effort.rounds);
+  const Measured measured = measure_in_turn({contestant(new_runner), contestant(old_runner)},
+                                            subject.unit, effort.rounds);
   const Interval interval =
       median_interval(ratios(measured.at("now"), measured.at("before")), kCoverage);
   const bool is_slower = interval.low > kSlower;

@@ -31,8 +31,8 @@ struct Spread {
 Spread spread_of(std::vector<double> values);
 
 /// Where the median of what was drawn from lies, with a probability, whatever its distribution is:
-/// between the k-th smallest value and the k-th largest (the sign test's interval; Conover, Practical
-/// Nonparametric Statistics, 3.2).
+/// between the k-th smallest value and the k-th largest (the sign test's interval; Conover,
+/// Practical Nonparametric Statistics, 3.2).
 struct Interval {
   double median = 0;
   double low = 0;

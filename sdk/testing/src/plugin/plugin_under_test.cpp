@@ -3,6 +3,7 @@
 #include <treadle/base/document.h>
 #include <treadle/base/error.h>
 #include <treadle/testing/installed_plugins.h>
+#include <treadle/testing/source_path.h>
 
 #include "opened_plugin.h"
 
@@ -56,8 +57,9 @@ class PluginUnderTest::OwnComponents final : public ComponentLoader {
 };
 
 PluginUnderTest::PluginUnderTest(const std::filesystem::path& folder, TreadlePluginEntry entry) {
-  read_interfaces(folder / "plugin.json");
-  read_schemas(folder);
+  const std::filesystem::path sources = source_path(folder);
+  read_interfaces(sources / "plugin.json");
+  read_schemas(sources);
   run(entry);
 }
 

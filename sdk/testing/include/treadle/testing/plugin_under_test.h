@@ -43,7 +43,8 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
     nlohmann::json schema;  ///< null when there is none
   };
 
-  /// The plugin of this program. Reads the schemas in `folder` and runs the plugin's entry. Throws
+  /// The plugin of this program. Reads the schemas in `folder`, a source_path(), and runs the
+  /// plugin's entry. Throws
   /// PluginError when the entry fails, DocumentError when a schema is no JSON.
   explicit PluginUnderTest(const std::filesystem::path& folder)
       : PluginUnderTest(folder, &treadle_plugin_entry_v1) {}
