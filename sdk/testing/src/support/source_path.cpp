@@ -14,7 +14,8 @@ fs::path source_path(const fs::path& path) {
   std::error_code none;
   fs::path folder = fs::read_symlink("/proc/self/exe", none).parent_path();
   for (; folder.has_relative_path(); folder = folder.parent_path()) {
-    if (fs::exists(folder / path, none))
+    // A build folder has folders of the same names, but no CMakeLists.txt.
+    if (fs::exists(folder / "CMakeLists.txt", none) && fs::exists(folder / path, none))
       return folder / path;
   }
   return path;
