@@ -24,7 +24,7 @@ set(TREADLE_TEMPLATE_DIR "${CMAKE_INSTALL_DATADIR}/treadle/templates")
 add_library(treadle-flags INTERFACE)
 target_compile_options(treadle-flags INTERFACE -Wall -Wextra -Wno-unknown-pragmas -ffp-contract=off
                        -fno-math-errno $<$<BOOL:${TREADLE_DEVELOPER}>:-Werror>
-                       # __FILE__ is the same in every checkout, so that one finds in ccache what another has compiled.
+                       # __FILE__ is the same in every checkout: otherwise none could use what another has compiled.
                        "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 # Presets compile all sources of a target as one, in a third of the time: most of what a source of libtorch's takes is spent on
 # headers. To GCC a class of such a source is one of a header then, where it may not hold what is local to the file.

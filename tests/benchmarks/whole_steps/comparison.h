@@ -39,8 +39,9 @@ struct Interval {
   double high = 0;
   double coverage = 0;  ///< the probability: at least what was asked for, or what the values allow
 };
-/// Expects a value. The narrowest interval that covers with probability `coverage`; seven values
-/// are needed for more than 0.98, then it is from the smallest to the largest.
+/// Expects a value. The narrowest interval that covers with probability `coverage`. Of seven values
+/// it reaches from the smallest to the largest and covers with 0.98; fewer than six cannot cover
+/// with 0.95.
 Interval median_interval(std::vector<double> values, double coverage);
 
 /// By the name of the contestant, one value a round.
