@@ -6,7 +6,7 @@
 #   OPTIMIZED: as the product is, for tests that compute much themselves.
 #   SHARDS: as so many CTest entries, <name>, <name>-2 and on, for a program that would be the last to end.
 #   LABELS: `asan` and `tsan` say under which sanitizers the program runs too; `landing`: only when something lands (.ci/run),
-#   not in scripts/test.
+#   not in scripts/test, and built by the target landing-tests alone.
 #   AT_LANDING: as GoogleTest filters them, claims that have an entry <name>-landing of their own, with that label.
 #   One GoogleTest program from test/*_test.cpp, one CTest entry. Not per test: loading libtorch takes
 #   longer than most tests do. CTest begins with those that take longest by tests/costs.txt.
@@ -144,6 +144,10 @@ function(treadle_add_tests name)
   target_compile_definitions(${name} PRIVATE TREADLE_TEST_DATA="${folder}/test/data")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   treadle_use_pch(${name} ${pch})
+  if("landing" IN_LIST arg_LABELS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    set_property(GLOBAL APPEND PROPERTY TREADLE_LANDING_TESTS ${name})
+  endif()
   if((TREADLE_SANITIZE MATCHES "address" AND "asan" IN_LIST arg_LABELS)
      OR (TREADLE_SANITIZE MATCHES "thread" AND "tsan" IN_LIST arg_LABELS))
     set_property(GLOBAL APPEND PROPERTY TREADLE_SANITIZED_TESTS ${name})

@@ -112,9 +112,7 @@ Measure work_of(const Outcome& outcome) {
 }
 
 Measure start_of(const Outcome& outcome) {
-  if (outcome.seconds_to_step <= 0)
-    throw std::runtime_error("nobody has told when the first step was done");
-  return {outcome.seconds_to_step, {}};
+  return {outcome.told_seconds_to_step(), {}};
 }
 
 /// Adds the contestant unless it is not here, which one training tells.

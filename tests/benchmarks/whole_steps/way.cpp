@@ -61,6 +61,12 @@ double seconds_between(std::chrono::steady_clock::time_point start, std::int64_t
 
 }  // namespace
 
+double Outcome::told_seconds_to_step() const {
+  if (seconds_to_step <= 0)
+    throw std::runtime_error("nobody has told when the first step was done");
+  return seconds_to_step;
+}
+
 Way::~Way() = default;
 
 std::unique_ptr<Runner> Runner::on_cpu(std::string name, const Programs& programs) {

@@ -46,6 +46,9 @@ struct Outcome {
   double idle_share = -1;       ///< of the time of a device without work; below 0: not measured
   std::int64_t peak_bytes = 0;
   std::string libtorch;
+
+  /// seconds_to_step, or an error where nobody told it.
+  double told_seconds_to_step() const;
 };
 
 /// The way is not to be had on this machine; what() says why.
