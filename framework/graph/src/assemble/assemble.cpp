@@ -10,11 +10,12 @@
 #include <treadle/core/module_state.h>
 
 #include "assemble/assemble.h"
-#include "assemble/selector.h"
+#include "parts/selector.h"
 #include "run/failure.h"
 #include "run/graph_data.h"
 #include "run/graphs_within.h"
 #include "run/nodes.h"
+#include "wire/wire.h"
 
 // From nodes and edges to a graph: orders places, makes layers, infers shapes, and prepares
 // execution.

@@ -7,20 +7,7 @@
 #include <treadle/core/layer.h>
 #include <treadle/graph/flow_builder.h>
 
-#include "assemble/description.h"
-
 namespace treadle::graph {
-
-/// What the steps of a flow come to: nodes and edges, and all that is wrong with the steps.
-struct Wired {
-  Description description;
-  std::vector<Vertex> inputs;            ///< in order
-  std::vector<std::string> input_names;  ///< of those after the first
-  std::vector<Vertex> outputs;
-  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
-  std::vector<Problem> problems;
-};
-Wired wire(const FlowBuilder& flow);
 
 /// Flows and graphs within each other: a forward goes as deep on the stack, and so does building.
 inline constexpr std::size_t kMostLevels = 100;
@@ -32,8 +19,5 @@ std::shared_ptr<Graph> assemble_graph(const FlowBuilder& flow, const LayerSpec* 
                                       std::vector<Problem>& problems, std::size_t levels);
 /// The same, throwing them as a DocumentError.
 std::shared_ptr<Graph> assemble_graph(const FlowBuilder& flow, const LayerSpec* spec);
-
-/// A problem of a step: with its place when it was read from a document, else with its number.
-Problem problem_of(const FlowBuilder& flow, const FlowStep* step, std::string message);
 
 }  // namespace treadle::graph

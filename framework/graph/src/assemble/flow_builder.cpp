@@ -5,7 +5,7 @@
 #include <treadle/base/error.h>
 
 #include "assemble/assemble.h"
-#include "assemble/flow_step.h"
+#include "wire/flow_step.h"
 
 // Verbs only record steps; nothing is checked before build(), so that all mistakes are reported at
 // once. A builder is a value: copies share parts, not steps.

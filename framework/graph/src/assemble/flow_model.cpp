@@ -12,8 +12,8 @@
 #include <treadle/base/near_miss.h>
 
 #include "assemble/assemble.h"
-#include "assemble/flow_step.h"
 #include "run/graph_data.h"
+#include "wire/flow_step.h"
 
 // A flow as the model for given data and loss: matches the flow's inputs with the data's ports by
 // name (the port left over is the stream), and the flow's outputs with the loss's, whose single

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "assemble/flow_step.h"
 #include "run/node.h"
+#include "wire/flow_step.h"
 
 namespace treadle::graph {
 

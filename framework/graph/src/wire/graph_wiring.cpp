@@ -12,7 +12,7 @@
 #include <treadle/base/problem.h>
 #include <treadle/graph/ready_parts.h>
 
-#include "assemble/description.h"
+#include "wire/description.h"
 
 // Orders nodes that are given by name, drops those that no output needs, and writes a flow of
 // merges: the rest of this room sees only flows.

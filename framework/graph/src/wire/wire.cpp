@@ -11,7 +11,7 @@
 #include <treadle/base/near_miss.h>
 #include <treadle/graph/ready_parts.h>
 
-#include "assemble/assemble.h"
+#include "wire/wire.h"
 
 // From the steps of a flow to nodes and edges. One function per verb, looked up in kVerbs; each
 // works on the open streams and leaves the streams that the next verb continues. A mistake is noted

@@ -27,7 +27,7 @@
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
 
-#include "assemble/selector.h"
+#include "parts/selector.h"
 #include "run/graph_data.h"
 #include "run/graph_result.h"
 #include "run/stands_for_body.h"

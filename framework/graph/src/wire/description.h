@@ -7,7 +7,7 @@
 
 #include <treadle/graph/graph.h>
 
-#include "assemble/flow_step.h"
+#include "wire/flow_step.h"
 
 namespace treadle::graph {
 

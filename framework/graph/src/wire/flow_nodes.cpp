@@ -2,7 +2,7 @@
 
 #include <boost/range/iterator_range.hpp>
 
-#include "assemble/assemble.h"
+#include "wire/wire.h"
 
 namespace treadle::graph {
 

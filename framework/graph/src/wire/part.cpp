@@ -8,7 +8,7 @@
 #include <treadle/graph/flow_nodes.h>
 #include <treadle/graph/graph.h>
 
-#include "assemble/flow_step.h"
+#include "wire/flow_step.h"
 
 // Parts are of four kinds: a module or layer that exists (module_, and make_ returns it), a built
 // graph, a flow that is assembled where it is used, and a layer or flow that is made when the sizes

@@ -1,4 +1,4 @@
-#include "assemble/description.h"
+#include "wire/description.h"
 
 #include <algorithm>
 #include <functional>

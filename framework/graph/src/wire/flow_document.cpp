@@ -13,7 +13,7 @@
 #include <treadle/core/graph_builder.h>
 #include <treadle/graph/graph.h>
 
-#include "assemble/flow_step.h"
+#include "wire/flow_step.h"
 
 // Flows in documents, read into a FlowBuilder and written back. A step is a layer or, where its
 // factory offers FlowVerb, a verb; both come from the registry, so there is no list of verbs here.
