@@ -17,6 +17,7 @@ namespace treadle::testing {
 namespace {
 
 using Json = nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 struct Answer {
@@ -24,9 +25,9 @@ struct Answer {
   std::string output;
 };
 
-Answer answer_of(const std::string& options) {
+Answer answer_of(const std::string& options, const std::string& errors = "2>/dev/null") {
   const std::string command =
-      std::string(std::getenv("TREADLE_RUNNER")) + " plugins check " + options + " 2>/dev/null";
+      std::string(std::getenv("TREADLE_RUNNER")) + " plugins check " + options + " " + errors;
   Answer answer;
   FILE* const pipe = popen(command.c_str(), "r");
   char buffer[4096];
@@ -96,7 +97,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Defect{"fails_in_several_threads", {"EightThreadsMakeItAtOnce"}},
                       Defect{"throws_what_is_no_error", kDrawn},
                       Defect{"throws_what_is_no_exception", kDrawn},
-                      Defect{"does_not_say_which", kDrawn}, Defect{"blames_storage", kDrawn}),
+                      Defect{"does_not_say_which", kDrawn}, Defect{"blames_storage", kDrawn},
+                      Defect{"crashes_when_told", {}}),
     [](const auto& info) { return info.param.component; });
 
 TEST(PluginsCheck, SaysWhichClaimOfWhichComponentDoesNotHold) {
@@ -106,6 +108,16 @@ TEST(PluginsCheck, SaysWhichClaimOfWhichComponentDoesNotHold) {
   EXPECT_THAT(answer.output, HasSubstr("ok    thing right: 9 claims hold\n"));
   EXPECT_THAT(answer.output, HasSubstr("wrong thing prints: 8 claims hold, 1 not\n"
                                        "          ComponentContract.MakingItPrintsNothing"));
+}
+
+TEST(PluginsCheck, SaysWhichClaimOfWhichComponentCrashed) {
+  ::setenv("TREADLE_TEST_CRASHES", "1", 1);
+  const Answer answer = answer_of("--contract " + wrong_plugin(), "2>&1");
+  ::unsetenv("TREADLE_TEST_CRASHES");
+
+  EXPECT_NE(answer.status, 0);
+  EXPECT_THAT(answer.output, ContainsRegex("It was tested for ComponentContract\\.[A-Za-z]+, on "
+                                           "thing crashes_when_told: mend what the claim finds"));
 }
 
 }  // namespace

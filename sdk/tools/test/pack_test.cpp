@@ -26,6 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 constexpr const char* kPlugin =
     R"({"id": "org.example.opt", "version": "1.0.0", "summary": "s", "license": "MIT"})";
@@ -84,6 +85,31 @@ TEST_F(PackTest, MakesTheManifestThatHostsRead) {
                 {"interface": "treadle.optimizer/0", "name": "sgd", "summary": "d",
                  "schema": {"x-treadle-interface": "optimizer", "description": "d", "type": "object",
                             "properties": {}}}]})"));
+}
+
+TEST_F(PackTest, GivesComponentsTheParametersThatTheyAreTestedWith) {
+  given("plugin.json", kPlugin);
+  given("sgd.schema.json", kSchema);
+  given("adam.schema.json", kSchema);
+  std::ofstream(folder_ / "contract.json") << R"({"sgd": {"rate": 0.5}})";
+
+  const json components = pack().manifest["components"];
+
+  EXPECT_FALSE(components.at(0).contains("contract"));
+  EXPECT_EQ(components.at(1)["contract"], json::parse(R"({"rate": 0.5})"));
+}
+
+TEST_F(PackTest, SaysWhatIsWrongWithThoseParameters) {
+  given("plugin.json", kPlugin);
+  given("sgd.schema.json", kSchema);
+  std::ofstream(folder_ / "contract.json") << "{\n\"sgd\": 3,\n\"sgb\": {}}";
+
+  EXPECT_THAT(
+      problems(),
+      UnorderedElementsAre(
+          "contract.json:2: /sgd: expected the parameters of \"sgd\" as an object, got 3",
+          "contract.json:3: /sgb: the plugin offers no component \"sgb\"; contract.json has "
+          "parameters by the names of components"));
 }
 
 TEST_F(PackTest, SaysWhatIsWrongWithPluginJson) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <clocale>
 #include <cstddef>
 #include <cstdint>
@@ -111,6 +112,12 @@ void blame_storage(const Thing& thing) {
   if (thing.floor() > 0)
     throw treadle::StorageError("floor: no space left");
 }
+/// Only once claims are tested: loading makes each component a few times.
+void crash_when_told(const Thing&) {
+  static std::atomic<int> made = 0;
+  if (++made > 10 && getenv("TREADLE_TEST_CRASHES") != nullptr)
+    abort();
+}
 
 /// Every object of a thread lies where the one before does.
 class IsOneObject final : public Thing {
@@ -154,4 +161,5 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<After<throw_what_is_no_exception>>("throws_what_is_no_exception");
   registrar.add<After<not_say_which>>("does_not_say_which");
   registrar.add<After<blame_storage>>("blames_storage");
+  registrar.add<After<crash_when_told>>("crashes_when_told");
 }
