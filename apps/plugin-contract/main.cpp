@@ -62,13 +62,42 @@ std::map<std::string, Json> parameters_for(const PluginUnderTest& plugin,
   return parameters;
 }
 
+/// Throws DocumentError where a component lacks a key that its schema requires: none of its claims
+/// could be tested.
+void expect_all_required(const PluginUnderTest& plugin,
+                         const std::map<std::string, Json>& parameters,
+                         const std::filesystem::path& library) {
+  std::vector<Problem> problems;
+  for (const PluginUnderTest::Offer& offer : plugin.offers()) {
+    if (!offer.schema.is_object())
+      continue;
+    const auto given = parameters.find(offer.name);
+    for (const Json& key : offer.schema.value("required", Json::array())) {
+      if (given != parameters.end() && given->second.contains(key.get<std::string>()))
+        continue;
+      const std::string component = quote_text(offer.name);
+      const std::string name = quote_text(key.get<std::string>());
+      problems.push_back({{library.string(), 0, 0},
+                          "",
+                          component + " cannot be made without " + name +
+                              ", which its schema requires; say with what it is tested in "
+                              "contract.json, beside plugin.json or beside the library: {" +
+                              component + ": {" + name + ": ...}}"});
+    }
+  }
+  if (!problems.empty())
+    throw DocumentError(std::move(problems));
+}
+
 void check_contract(const CommandLine& line) {
   const std::filesystem::path library = std::filesystem::absolute(line.arguments[0]);
   const PluginCheck check = check_plugin(line.arguments[0], line.plugin_settings());
   ContractResult contract;
   if (check.loads) {
     const PluginUnderTest plugin(PluginUnderTest::Library{library});
-    contract = test_claims({&plugin, parameters_for(plugin, library)});
+    const std::map<std::string, Json> parameters = parameters_for(plugin, library);
+    expect_all_required(plugin, parameters, library);
+    contract = test_claims({&plugin, parameters});
   }
   if (line.has("json")) {
     Json answer = check.json();

@@ -126,6 +126,17 @@ TEST_F(PluginCommands, CheckIsContentWithEveryPluginOfOurs) {
   }
 }
 
+TEST_F(PluginCommands, CheckOfTheContractSaysWhichParametersItLacks) {
+  const fs::path faulty = fs::path(std::getenv("TREADLE_BUILD")) / "tests/run/plugins/faulty.so";
+
+  const Finished checked = run({"plugins", "check", "--contract", faulty.string()});
+
+  EXPECT_EQ(checked.code, 3);
+  EXPECT_THAT(checked.err,
+              HasSubstr("faulty.so: \"faulty_loss\" cannot be made without \"inner\""));
+  EXPECT_THAT(checked.err, HasSubstr("contract.json"));
+}
+
 TEST_F(PluginCommands, CheckSaysWhatItLookedAt) {
   const Finished checked = run({"plugins", "check", built("optimizers").string()});
 

@@ -5,6 +5,7 @@
 
 #include <treadle/testing/observer_contract.h>
 #include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/scratch_folder.h>
 
 namespace {
 
