@@ -160,6 +160,21 @@ std::vector<Problem> problems_of_tests_first(const Json& given, const Json& reso
   return problems;
 }
 
+/// What only a loop that makes steps has a use for. Their defaults are no part of the resolved
+/// document of another loop, which is a document like any other: it would be refused.
+constexpr const char* kOfSteps[] = {
+    "/optimizer",
+    "/schedule",
+    "/training/clip",
+    "/training/gradients",
+    "/training/early_stopping",
+    "/training/restore_best_weights",
+    "/training/reduce_on_plateau",
+    "/training/freeze",
+    "/training/ema",
+    "/training/swa",
+};
+
 /// A loop that computes the last layer makes no steps, and one pass. `given`: the document as it
 /// was written.
 std::vector<Problem> problems_of_solving(const Json& given, const Json& resolved,
@@ -169,10 +184,7 @@ std::vector<Problem> problems_of_solving(const Json& given, const Json& resolved
   const auto report = [&](const std::string& pointer, const std::string& message) {
     problems.push_back({places.place_of(pointer), pointer, loop + " " + message});
   };
-  for (const char* const pointer :
-       {"/optimizer", "/schedule", "/training/clip", "/training/gradients",
-        "/training/early_stopping", "/training/restore_best_weights", "/training/reduce_on_plateau",
-        "/training/freeze", "/training/ema", "/training/swa"}) {
+  for (const char* const pointer : kOfSteps) {
     if (given.contains(Json::json_pointer(pointer))) {
       const std::string key(
           std::string_view(pointer).substr(std::string_view(pointer).rfind('/') + 1));
@@ -431,8 +443,13 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
     training["epochs"] = "unlimited";
     checked.value.erase("validation");
   }
-  if (solves)
+  if (solves) {
     checked.value["training"]["epochs"] = 1;
+    for (const char* const pointer : kOfSteps) {
+      const Json::json_pointer place(pointer);
+      checked.value.at(place.parent_pointer()).erase(place.back());
+    }
+  }
   if (const auto fraction = declared_parameter(checked.value, index, "x-treadle-sets-aside"))
     workflow.structure_fraction = checked.value["training"].at(*fraction).get<double>();
   workflow.name = checked.value["name"].get<std::string>();

@@ -15,6 +15,7 @@
 
 #include "evaluation/collected_predictions.h"
 #include "evaluation/forecast_sample.h"
+#include "load/no_steps.h"
 #include "load/run_precision.h"
 #include "load/shard_count.h"
 
@@ -425,6 +426,8 @@ std::vector<GivenWeights> DocumentComponents::given_weights() const {
 }
 
 std::unique_ptr<Optimizer> DocumentComponents::make_optimizer() const {
+  if (!workflow_.resolved.contains("optimizer"))
+    return std::make_unique<NoOptimizer>();
   return make<Optimizer>("optimizer");
 }
 
@@ -448,6 +451,8 @@ std::unique_ptr<Optimizer> DocumentComponents::make_group_optimizer(const Config
 
 std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Model& model) const {
   std::vector<OptimizerGroup> groups;
+  if (!workflow_.resolved.contains("optimizer"))
+    return groups;
   const Config slot = workflow_.slot("optimizer");
   if (!slot.has("groups"))
     return groups;
@@ -488,6 +493,8 @@ std::vector<OptimizerGroup> DocumentComponents::make_optimizer_groups(const Mode
 }
 
 std::unique_ptr<LearningRateSchedule> DocumentComponents::make_schedule() const {
+  if (!workflow_.resolved.contains("schedule"))
+    return std::make_unique<NoSchedule>();
   return schedule_in(workflow_.slot("schedule"));
 }
 

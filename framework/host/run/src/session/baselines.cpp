@@ -17,7 +17,8 @@ std::vector<Baseline> baselines_of(const Runtime& runtime, const ResolvedWorkflo
       name += "-" + std::to_string(before + 1);
     nlohmann::json document = workflow.resolved;
     document.erase("baselines");
-    document["optimizer"].erase("groups");  // they name parameters of the run's own model
+    if (document.contains("optimizer"))
+      document["optimizer"].erase("groups");  // they name parameters of the run's own model
     document["model"] = {
         {"use", "flow"},
         {"flow", nlohmann::json::array({{{"use", "graph"}, {"builder", builders[i]}}})}};

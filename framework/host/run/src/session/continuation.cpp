@@ -95,6 +95,8 @@ bool may_change(const std::string& pointer, const std::vector<std::string>& call
 }
 
 std::string optimizer_state(const PluginRegistry& registry, const json& document) {
+  if (!document.contains("optimizer"))
+    return "";
   const Config slot(document.at("optimizer"), kOptimizer);
   std::string names;
   for (const SlotSpec& spec :
@@ -205,6 +207,12 @@ void begin_from(const RunFolder& before, const Runtime& runtime, const ResolvedW
                      " searched, so its trainings have several documents; a training of the best "
                      "one can be trained further: workflow-runner run " +
                      RunFolder::best_document_of(before.path()).string());
+  }
+  if (!workflow.resolved.contains("optimizer")) {
+    throw UsageError(before.path().string() +
+                     " was trained in one pass, without steps, so there is nothing to train "
+                     "further; start a new run: workflow-runner run " +
+                     before.document().string());
   }
   const std::vector<Saved> trainings = newest_checkpoints(before);
   const json document = document_identity(runtime.registry(), workflow.resolved);

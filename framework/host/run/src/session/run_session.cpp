@@ -65,8 +65,10 @@ engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSessi
   };
   add("transforms", each("transforms"));
   add("loss", workflow.resolved.contains("loss") ? use("loss") : "by the target");
-  add("optimizer", use("optimizer"));
-  add("schedule", use("schedule"));
+  for (const char* const slot : {"optimizer", "schedule"}) {
+    if (workflow.resolved.contains(slot))
+      add(slot, use(slot));
+  }
   add("metrics", each("metrics"));
   add("baselines", each("baselines"));
   if (workflow.resolved.contains("search")) {
