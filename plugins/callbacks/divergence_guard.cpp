@@ -34,6 +34,8 @@ bool DivergenceGuard::is_bad(const StepReport& step) const {
 }
 
 void DivergenceGuard::do_after_step(const StepReport& step, TrainingControl& control) {
+  if (step.loss.is_undefined())
+    return;
   const bool bad = is_bad(step);
   if (step.updated) {
     if (steps_ < baseline_steps_)

@@ -37,7 +37,7 @@ void Freeze::do_begin(TrainingControl& control) {
 void Freeze::do_after_epoch(const EpochSummary& epoch, TrainingControl& control) {
   if (!until_ || !is_frozen_)
     return;
-  if (!until_->holds(epoch, control) || control.is_ending())
+  if (!until_->holds(epoch, control))
     return;
   unfreeze();
   control.changed("unfrozen " + joined(config_.get<std::vector<std::string>>("parameters")) + ": " +

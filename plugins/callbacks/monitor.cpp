@@ -1,7 +1,5 @@
 #include "monitor.h"
 
-#include <cmath>
-
 #include <treadle/base/error.h>
 #include <treadle/core/history.h>
 
@@ -39,12 +37,14 @@ std::optional<MetricValue> value_in(const EpochSummary& row, const std::string& 
                         "\" was in the history at first and no longer is; a model or metric must "
                         "give the same names for any rows: monitor another, or fix its plugin");
   }
-  return value;
+  return value && value->value.is_undefined() ? std::nullopt : value;
 }
 
 bool BestValue::offer(const MetricValue& value) {
+  if (!value.value.is_known())
+    return false;
   const bool is_better =
-      !has_any_ || (std::isnan(best_) && !std::isnan(value.value)) ||
+      !has_any_ ||
       (value.direction == Direction::kHigherIsBetter ? value.value > best_ : value.value < best_);
   if (is_better)
     best_ = value.value;

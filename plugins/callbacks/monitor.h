@@ -19,8 +19,8 @@ class Monitor {
   bool begin(TrainingControl& control) const;
 
   /// Its value in this row, with the direction that "mode" or the number itself has; lower is
-  /// better for one without. Nothing when the validation rows were not evaluated. Throws a
-  /// TrainingError when the number is gone.
+  /// better for one without. Nothing when the validation rows were not evaluated, or the number is
+  /// undefined of them. Throws a TrainingError when the number is gone.
   std::optional<MetricValue> value(const EpochSummary& row) const;
 
   const std::string& name() const { return name_; }
@@ -31,11 +31,11 @@ class Monitor {
   Direction mode_ = Direction::kNone;
 };
 
-/// The number `name` of a row; nothing when the validation rows were not evaluated in this epoch.
-/// Throws a TrainingError when it is gone although they were.
+/// The number `name` of a row; nothing when the validation rows were not evaluated in this epoch,
+/// or the number is undefined of them. Throws a TrainingError when it is gone although they were.
 std::optional<MetricValue> value_in(const EpochSummary& row, const std::string& name);
 
-/// The best value so far: any number is better than none, a tie is no improvement.
+/// The best value so far. Only finite values count, a tie is no improvement.
 class BestValue final : public Stateful {
  public:
   /// Whether it is better than all before.

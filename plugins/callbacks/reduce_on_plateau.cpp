@@ -22,7 +22,7 @@ void ReduceOnPlateau::do_begin(TrainingControl& control) {
 }
 
 bool ReduceOnPlateau::improves(const MetricValue& value) const {
-  if (std::isnan(value.value))
+  if (!value.value.is_known())
     return false;
   if (!has_best_)
     return true;
@@ -46,7 +46,7 @@ void ReduceOnPlateau::do_after_epoch(const EpochSummary& epoch, TrainingControl&
     since_ = epoch.epoch;
     return;
   }
-  if (epoch.epoch - since_ < patience_ || control.is_ending())
+  if (epoch.epoch - since_ < patience_)
     return;
   reduce(control, epoch.epoch - since_);
   since_ = epoch.epoch;

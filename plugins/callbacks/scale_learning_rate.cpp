@@ -19,7 +19,7 @@ void ScaleLearningRate::do_begin(TrainingControl& control) {
 
 void ScaleLearningRate::do_after_epoch(const EpochSummary& epoch, TrainingControl& control) {
   const bool holds = when_.holds(epoch, control);
-  if (!holds || (times_ && done_ >= *times_) || control.is_ending())
+  if (!holds || (times_ && done_ >= *times_))
     return;
   ++done_;
   control.multiply_rate(factor_);

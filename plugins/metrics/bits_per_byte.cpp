@@ -41,7 +41,7 @@ void BitsPerByte::do_merge(const MetricComputer& other) {
 }
 
 MetricResult BitsPerByte::do_compute() const {
-  const double bits = bytes_ > 0 ? nats_ / std::log(2.0) / bytes_ : std::nan("");
+  const Number bits = weighted_mean(nats_ / std::log(2.0), bytes_);
   return {{{"bits_per_byte", bits, Direction::kLowerIsBetter}}, {}};
 }
 

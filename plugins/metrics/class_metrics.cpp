@@ -1,6 +1,5 @@
 #include "class_metrics.h"
 
-#include <limits>
 #include <string>
 
 #include <ATen/ops/argmax.h>
@@ -114,7 +113,10 @@ MetricResult CountMetric::do_compute() const {
   for (std::int64_t c = 0; c < counts.size(1); ++c) {
     const Counts of_class{counts[0][c], counts[1][c], counts[2][c], counts[3][c]};
     const bool occurs = (is_labels_ ? of_class.all : of_class.predicted + of_class.actual) > 0;
-    const double score = occurs ? score_.score(of_class) : std::numeric_limits<double>::quiet_NaN();
+    const Number score = occurs ? Number(score_.score(of_class))
+                         : counts_[3].gt(0).any().item<bool>()
+                             ? Number::undefined("no row is of this class or predicted to be")
+                             : weighted_mean(0, 0);
     if (occurs) {
       sum += score;
       ++occurring;
@@ -125,8 +127,7 @@ MetricResult CountMetric::do_compute() const {
            Direction::kHigherIsBetter});
     }
   }
-  const double mean = occurring > 0 ? sum / static_cast<double>(occurring)
-                                    : std::numeric_limits<double>::quiet_NaN();
+  const Number mean = weighted_mean(sum, static_cast<double>(occurring));
   result.values.insert(result.values.begin(),
                        {std::string(score_.name), mean, Direction::kHigherIsBetter});
   return result;

@@ -41,8 +41,8 @@ void load_sums(at::Tensor& sums, const StateDict& state, std::string_view name) 
 
 }  // namespace
 
-const RatioScore kSmape{"smape", &symmetric_share, &one_each};
-const RatioScore kWape{"wape", &absolute_error, &size_of_target};
+const RatioScore kSmape{"smape", &symmetric_share, &one_each, "no row has a weight above 0"};
+const RatioScore kWape{"wape", &absolute_error, &size_of_target, "no target is other than 0"};
 
 RatioMetric::RatioMetric(const RatioScore& score) : score_(score) {}
 
@@ -72,10 +72,10 @@ void RatioMetric::do_merge(const MetricComputer& other) {
 }
 
 MetricResult RatioMetric::do_compute() const {
-  const double value = (above_ / below_).mean().item<double>();  // 0 / 0 is NaN
-  return {{{std::string(score_.name), std::isfinite(value) ? value : std::nan(""),
-            Direction::kLowerIsBetter}},
-          {}};
+  const Number value = below_.eq(0).any().item<bool>()
+                           ? Number::undefined(score_.nothing_below)
+                           : Number((above_ / below_).mean().item<double>());
+  return {{{std::string(score_.name), value, Direction::kLowerIsBetter}}, {}};
 }
 
 StateDict RatioMetric::do_state() const {
@@ -130,7 +130,7 @@ void IntervalScore::do_merge(const MetricComputer& other) {
 }
 
 MetricResult IntervalScore::do_compute() const {
-  const auto mean = [&](double sum) { return weight_ > 0 ? sum / weight_ : std::nan(""); };
+  const auto mean = [&](double sum) { return weighted_mean(sum, weight_); };
   return {{{"interval_score", mean(score_), Direction::kLowerIsBetter},
            {"interval_coverage", mean(covered_), Direction::kNone},
            {"interval_width", mean(extent_), Direction::kLowerIsBetter}},

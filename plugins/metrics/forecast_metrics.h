@@ -16,10 +16,11 @@ struct RatioScore {
   std::string_view name;
   at::Tensor (*above)(const at::Tensor& predicted, const at::Tensor& actual);
   at::Tensor (*below)(const at::Tensor& actual);
+  const char* nothing_below;  ///< why there is no value where the divisor is 0
 };
 
-/// In float64. With several numbers a position the value is the mean of the values of each. NaN
-/// where the divisor is 0.
+/// In float64. With several numbers a position the value is the mean of the values of each.
+/// Undefined where a divisor is 0.
 class RatioMetric : public MetricComputer {
  public:
   explicit RatioMetric(const RatioScore& score);

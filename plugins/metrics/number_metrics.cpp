@@ -65,13 +65,13 @@ void ErrorMetric::do_merge(const MetricComputer& other) {
 }
 
 MetricResult ErrorMetric::do_compute() const {
-  double value = std::nan("");
-  if (weight_ > 0) {
+  Number value = weighted_mean(0, weight_);
+  if (!value.is_undefined()) {
     const auto sums = sums_.accessor<double, 1>();
-    value = 0;
+    double sum = 0;
     for (std::int64_t i = 0; i < sums.size(0); ++i)
-      value += score_.of_mean(sums[i] / weight_);
-    value /= static_cast<double>(sums.size(0));
+      sum += score_.of_mean(sums[i] / weight_);
+    value = sum / static_cast<double>(sums.size(0));
   }
   return {{{std::string(score_.name), value, Direction::kLowerIsBetter}}, {}};
 }
@@ -135,18 +135,20 @@ void R2::do_merge(const MetricComputer& other) {
 }
 
 MetricResult R2::do_compute() const {
-  double value = std::nan("");
-  if (moments_.count >= 2) {
+  Number value = weighted_mean(0, moments_.weight);
+  if (moments_.count == 1) {
+    value = Number::undefined("there is one row, and it takes two");
+  } else if (moments_.count >= 2) {
     const auto errors = moments_.errors.accessor<double, 1>();
     const auto deviations = moments_.deviations.accessor<double, 1>();
-    value = 0;
+    double sum = 0;
     for (std::int64_t i = 0; i < errors.size(0); ++i) {
       if (errors[i] == 0)
-        value += 1;
+        sum += 1;
       else if (deviations[i] != 0)
-        value += 1 - errors[i] / deviations[i];
+        sum += 1 - errors[i] / deviations[i];
     }
-    value /= static_cast<double>(errors.size(0));
+    value = sum / static_cast<double>(errors.size(0));
   }
   return {{{"r2", value, Direction::kHigherIsBetter}}, {}};
 }

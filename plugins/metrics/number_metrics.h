@@ -47,8 +47,8 @@ class ErrorMetricOf final : public ErrorMetric {
 };
 
 /// 1 - (squared errors) / (squared deviations of the target from its mean). Constant targets give 1
-/// when all predictions are exact, else 0; fewer than two positions give NaN; several numbers a
-/// position: the mean of each (scikit-learn's r2_score).
+/// when all predictions are exact, else 0; of fewer than two positions it is undefined; several
+/// numbers a position: the mean of each (scikit-learn's r2_score).
 ///
 /// The deviations are merged batch by batch (Chan, Golub & LeVeque 1979), so a mean far from 0
 /// costs no digits.

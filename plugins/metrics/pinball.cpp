@@ -53,15 +53,14 @@ void Pinball::do_merge(const MetricComputer& other) {
   weight_ += theirs.weight_;
 }
 
-double Pinball::mean_loss() const {
-  if (weight_ <= 0)
-    return std::nan("");
+Number Pinball::mean_loss() const {
   const double total = std::accumulate(sums_.begin(), sums_.end(), 0.0);
-  return total / weight_ / static_cast<double>(sums_.size());
+  const Number mean = weighted_mean(total, weight_);
+  return mean.is_undefined() ? mean : Number(mean / static_cast<double>(sums_.size()));
 }
 
 MetricResult Pinball::do_compute() const {
-  const auto mean = [&](double sum) { return weight_ > 0 ? sum / weight_ : std::nan(""); };
+  const auto mean = [&](double sum) { return weighted_mean(sum, weight_); };
   MetricResult result{{{"pinball", mean_loss(), Direction::kLowerIsBetter}}, {}};
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     result.values.push_back(

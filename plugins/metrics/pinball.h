@@ -30,8 +30,8 @@ class Pinball : public MetricComputer {
   /// `name` is the component's.
   Pinball(const Config& config, std::string name);
 
-  /// Over all quantiles; NaN without rows.
-  double mean_loss() const;
+  /// Over all quantiles; undefined without rows.
+  Number mean_loss() const;
 
  private:
   void do_start(const TargetSpec& target) override;
@@ -58,7 +58,9 @@ class Crps final : public Pinball {
 
  private:
   MetricResult do_compute() const override {
-    return {{{"crps", 2 * mean_loss(), Direction::kLowerIsBetter}}, {}};
+    const Number loss = mean_loss();
+    return {{{"crps", loss.is_undefined() ? loss : Number(2 * loss), Direction::kLowerIsBetter}},
+            {}};
   }
 };
 

@@ -192,9 +192,11 @@ MetricResult ScaledMetric::do_compute() const {
     sum += score_.of_mean(mean[i]);
     ++count;
   }
-  return {{{std::string(score_.name), count > 0 ? sum / static_cast<double>(count) : kUnknown,
-            Direction::kLowerIsBetter}},
-          {}};
+  const Number value = count > 0 ? Number(sum / static_cast<double>(count))
+                       : scales_.gt(0).any().item<bool>()
+                           ? weighted_mean(0, 0)
+                           : Number::undefined("the series do not change in their training rows");
+  return {{{std::string(score_.name), value, Direction::kLowerIsBetter}}, {}};
 }
 
 StateDict ScaledMetric::do_state() const {

@@ -11,6 +11,8 @@
 #include <ATen/ops/sort.h>
 #include <ATen/ops/xlogy.h>
 
+#include <treadle/base/json_words.h>
+
 #include "target_check.h"
 
 namespace treadle::metrics {
@@ -56,7 +58,7 @@ Auc::Auc(const Config&) {}
 
 void Auc::do_start(const TargetSpec& target) {
   expect_classes("auc", target);
-  class_count_ = target.class_count();
+  class_names_ = target.class_names;
 }
 
 void Auc::do_reset() {
@@ -66,7 +68,7 @@ void Auc::do_reset() {
 void Auc::do_update(const Prediction& prediction, const TargetBatch& target) {
   const Positions positions(prediction, target);
   const at::Tensor& values = positions.predicted();
-  const at::Tensor scores = class_count_ == 2 ? values.narrow(1, 1, 1) : values;
+  const at::Tensor scores = class_names_.size() == 2 ? values.narrow(1, 1, 1) : values;
   const at::Tensor& weights = positions.weights();
   // Copies: the caller fills the same tensors again.
   seen_.push_back({scores.clone(at::MemoryFormat::Contiguous), positions.actual().clone(),
@@ -98,7 +100,7 @@ Auc::Rows Auc::all_rows() const {
   return {at::cat(scores), at::cat(classes), weighted ? at::cat(weights) : at::Tensor()};
 }
 
-double Auc::area(const Rows& rows, std::int64_t column, std::int64_t positive) const {
+Number Auc::area(const Rows& rows, std::int64_t column, std::int64_t positive) const {
   const auto [sorted, order] = at::sort(rows.scores.select(1, column).to(at::kDouble));
   const double* const score = sorted.data_ptr<double>();
   const std::int64_t* const row = order.data_ptr<std::int64_t>();
@@ -122,29 +124,38 @@ double Auc::area(const Rows& rows, std::int64_t column, std::int64_t positive) c
     positives += group_positives;
     negatives += group_negatives;
   }
-  return positives > 0 && negatives > 0 ? area / (positives * negatives) : std::nan("");
+  if (positives > 0 && negatives > 0)
+    return area / (positives * negatives);
+  if (positives + negatives == 0)
+    return weighted_mean(0, 0);
+  const std::string name = quote_text(class_names_[static_cast<std::size_t>(positive)]);
+  return Number::undefined(positives > 0 ? "all rows are of class " + name
+                                         : "no row is of class " + name);
+}
+
+Number Auc::value() const {
+  const Rows rows = all_rows();
+  if (!rows.scores.defined())
+    return weighted_mean(0, 0);
+  if (class_names_.size() == 2)
+    return area(rows, 0, 1);
+  Number last;
+  double sum = 0;
+  double defined = 0;
+  for (std::int64_t c = 0; c < static_cast<std::int64_t>(class_names_.size()); ++c) {
+    const Number one = area(rows, c, c);
+    if (!one.is_undefined()) {
+      sum += one;
+      ++defined;
+    } else if (!last.is_undefined() || rows.classes.eq(c).any().item<bool>()) {
+      last = one;  // the class of all rows says more than those that are not there
+    }
+  }
+  return defined > 0 ? Number(sum / defined) : last;
 }
 
 MetricResult Auc::do_compute() const {
-  double value = std::nan("");
-  if (const Rows rows = all_rows(); rows.scores.defined()) {
-    if (class_count_ == 2) {
-      value = area(rows, 0, 1);
-    } else {
-      double sum = 0;
-      std::int64_t defined = 0;
-      for (std::int64_t c = 0; c < class_count_; ++c) {
-        const double one = area(rows, c, c);
-        if (one == one) {  // not NaN
-          sum += one;
-          ++defined;
-        }
-      }
-      if (defined > 0)
-        value = sum / static_cast<double>(defined);
-    }
-  }
-  return {{{"auc", value, Direction::kHigherIsBetter}}, {}};
+  return {{{"auc", value(), Direction::kHigherIsBetter}}, {}};
 }
 
 StateDict Auc::do_state() const {
@@ -189,10 +200,10 @@ void PositionMetric::do_merge(const MetricComputer& other) {
 }
 
 MetricResult PositionMetric::do_compute() const {
-  const double mean = weight_ > 0 ? sum_ / weight_ : std::nan("");
-  return {{{std::string(score_.name), score_.of_mean != nullptr ? score_.of_mean(mean) : mean,
-            Direction::kLowerIsBetter}},
-          {}};
+  Number mean = weighted_mean(sum_, weight_);
+  if (score_.of_mean != nullptr && !mean.is_undefined())
+    mean = score_.of_mean(mean);
+  return {{{std::string(score_.name), mean, Direction::kLowerIsBetter}}, {}};
 }
 
 StateDict PositionMetric::do_state() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,9 +42,10 @@ class Auc final : public MetricComputer {
   };
 
   Rows all_rows() const;  // undefined scores when there are none
-  double area(const Rows& rows, std::int64_t column, std::int64_t positive) const;
+  Number value() const;
+  Number area(const Rows& rows, std::int64_t column, std::int64_t positive) const;
 
-  std::int64_t class_count_ = 0;
+  std::vector<std::string> class_names_;
   std::vector<Rows> seen_;
 };
 

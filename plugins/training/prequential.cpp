@@ -72,7 +72,7 @@ void PrequentialTraining::count(const TestedBatch& batch) {
 }
 
 void PrequentialTraining::end_window(const EpochSummary& row) {
-  std::vector<MetricValue> values{{"loss", row.val_loss.value_or(0), Direction::kLowerIsBetter}};
+  std::vector<MetricValue> values{{"loss", row.val_loss.value(), Direction::kLowerIsBetter}};
   values.insert(values.end(), row.metrics.begin(), row.metrics.end());
   tracker_->end_window(std::move(values));
   const std::string wanted = rule().metric;

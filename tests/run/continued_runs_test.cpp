@@ -85,6 +85,38 @@ TEST_P(ContinuedRuns, HaveTheBitsOfAllEpochsAtOnce) {
     EXPECT_EQ(outcome.result.at(key), at_once.at(key)) << key;
 }
 
+/// What is due after the last epoch is decided there, so that it is not one epoch late.
+TEST(ContinuedRun, TakesDecisionsInTheirEpochsWhereverItWasCut) {
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  const auto train = [&](const nlohmann::json& document) {
+    return run_workflow(runtime, runtime.resolve(document), workspace.options()).folder;
+  };
+  for (const char* const callback :
+       {R"({"use": "scale_learning_rate", "when": {"after": "3ep"}, "factor": 0.1})",
+        R"({"use": "scale_learning_rate", "when": {"monitor": "train_loss", "improving": 2},
+            "factor": 0.5})",
+        R"({"use": "freeze", "parameters": ["layers.0.*"], "until": {"after": "3ep"}})",
+        R"({"use": "reduce_on_plateau", "patience": "1ep", "min_delta": 10, "factor": 0.5})"}) {
+    nlohmann::json document = moons();
+    document["schedule"] = "constant";
+    document["validation"] = {{"use", "hold_out"}};
+    document["training"].erase("early_stopping");
+    document["training"]["callbacks"] = {nlohmann::json::parse(callback)};
+    document["training"]["epochs"] = 5;
+    const std::string whole = trained_bits(train(document));
+    for (const int cut : {2, 3}) {
+      document["training"]["epochs"] = cut;
+      const fs::path first = train(document);
+
+      const fs::path last =
+          continue_run(runtime, first, Overrides{"training.epochs=5"}, workspace.options()).folder;
+
+      EXPECT_EQ(trained_bits(last), whole) << callback << " cut after epoch " << cut;
+    }
+  }
+}
+
 TEST_P(ContinuedRuns, CanThemselvesBeStoppedAndTrainedFurther) {
   const fs::path whole = train(document(6)).folder;
   const fs::path first = train(document(2)).folder;

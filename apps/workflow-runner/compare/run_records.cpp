@@ -126,7 +126,12 @@ RunRecord read_run(const fs::path& folder) {
   read_times(record);
   if (record.result.is_object()) {
     record.state = RunState::kFinished;
-    record.epochs = record.planned_epochs = record.result.value("total_epochs", std::int64_t{0});
+    record.epochs = record.result.value("total_epochs", std::int64_t{0});
+    if (!record.result.contains("total_epochs")) {  // folds without a model of all rows
+      for (const Json& fold : member(record.result, "fold_results"))
+        record.epochs = std::max(record.epochs, fold.value("total_epochs", std::int64_t{0}));
+    }
+    record.planned_epochs = record.epochs;
     const Json& passed = member(member(record.result, "time"), "seconds");
     if (passed.is_number())
       record.seconds = passed.get<double>();

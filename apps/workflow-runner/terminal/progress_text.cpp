@@ -29,6 +29,13 @@ std::string position(std::int64_t epoch, std::optional<std::int64_t> epochs) {
   return std::to_string(epoch) + (epochs ? "/" + std::to_string(*epochs) : std::string());
 }
 
+/// A dash for what is undefined; "nan" and "inf" say that a training came to that.
+std::string shown(const Number& number) {
+  if (number.is_known() || number.is_undefined())
+    return number_text(number.value());
+  return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
+}
+
 std::string rate_text(double steps_per_second) {
   char text[32];
   std::snprintf(text, sizeof text, steps_per_second < 10 ? "%.1f steps/s" : "%.0f steps/s",
@@ -116,17 +123,16 @@ std::string EpochTable::row(const FitId& fit, const EpochSummary& epoch) const {
   if (fit_width_ > 0)
     line += left_aligned(fit.path(), fit_width_) + "  ";
   line += right_aligned(position(epoch.epoch, epoch.epochs), epoch_width_) + "  " +
-          right_aligned(number_text(epoch.train_loss), kNumberWidth);
+          right_aligned(shown(epoch.train_loss), kNumberWidth);
   if (has_validation_) {
-    line += "  " + right_aligned(epoch.val_loss ? number_text(*epoch.val_loss) : "-",
+    line += "  " + right_aligned(epoch.val_loss ? shown(*epoch.val_loss) : "-",
                                  column_width("validation"));
   }
   const auto add = [&](const std::vector<MetricValue>& values, const std::string& name) {
     const auto found = std::find_if(values.begin(), values.end(),
                                     [&](const MetricValue& value) { return value.name == name; });
-    line +=
-        "  " + right_aligned(found == values.end() ? std::string("-") : number_text(found->value),
-                             column_width(name));
+    line += "  " + right_aligned(found == values.end() ? std::string("-") : shown(found->value),
+                                 column_width(name));
   };
   for (const std::string& name : metrics_)
     add(epoch.metrics, name);
@@ -166,7 +172,7 @@ std::string live_line(const LiveState& state, std::size_t columns) {
     if (first.loss)
       append(line, "loss " + number_text(*first.loss));
     if (first.metric)
-      append(line, first.metric->name + " " + number_text(first.metric->value));
+      append(line, first.metric->name + " " + shown(first.metric->value));
   }
   if (state.seconds_left)
     append(line, clock_text(*state.seconds_left) + " left");
@@ -218,7 +224,7 @@ std::vector<std::string> live_search(const LiveState& state, std::size_t columns
     if (training.loss)
       append(line, "loss " + number_text(*training.loss));
     if (training.metric)
-      append(line, training.metric->name + " " + number_text(training.metric->value));
+      append(line, training.metric->name + " " + shown(training.metric->value));
     lines.push_back(std::move(line));
   }
   if (lines.size() > rows)
@@ -258,10 +264,10 @@ std::string fit_line(const FitId& fit, const FitSummary& summary) {
   if (summary.best_epoch > 0 && summary.best_epoch != summary.epochs)
     line += ", the best was " + std::to_string(summary.best_epoch);
   // The metrics are those of the weights that are kept, so the loss must be theirs, too.
-  line += ", loss " + number_text(summary.best_epoch > 0 ? summary.best_loss : summary.final_loss);
+  line += ", loss " + shown(summary.best_epoch > 0 ? summary.best_loss : summary.final_loss);
   for (const MetricValue& metric : summary.metrics) {
     if (!is_of_one_class(metric.name))
-      line += ", " + metric.name + " " + number_text(metric.value);
+      line += ", " + metric.name + " " + shown(metric.value);
   }
   if (!summary.stop_reason.empty())
     line += " (" + summary.stop_reason + ")";

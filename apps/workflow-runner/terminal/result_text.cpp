@@ -59,19 +59,22 @@ std::string loss_name(const Json& result) {
   return member(result, "transformed_target") == true ? "loss (transformed target)" : "loss";
 }
 
-/// `result` has the metrics' order and the loss's units.
+/// `result` has the metrics' order and the loss's units, `undefined` why numbers are undefined.
 std::vector<Row> metric_rows(const Json& result, const Json& loss, const Json& metrics,
-                             const Json& loss_deviation, const Json& deviations) {
-  const auto value_text = [](const Json& value, const Json& deviation) {
+                             const Json& loss_deviation, const Json& deviations,
+                             const Json& undefined) {
+  const auto value_text = [&](const std::string& name, const Json& value, const Json& deviation) {
     std::string text = right_aligned(number_text(value), 9);
     if (deviation.is_number())
       text += " ± " + number_text(deviation);
+    if (const Json& why = member(undefined, name); why.is_string())
+      text += "  undefined: " + why.get<std::string>();
     return text;
   };
-  std::vector<Row> rows{{loss_name(result), value_text(loss, loss_deviation)}};
+  std::vector<Row> rows{{loss_name(result), value_text("loss", loss, loss_deviation)}};
   if (metrics.is_object()) {
     for (const std::string& name : ordered_names(metrics, member(result, "metric_list")))
-      rows.emplace_back(name, value_text(member(metrics, name), member(deviations, name)));
+      rows.emplace_back(name, value_text(name, member(metrics, name), member(deviations, name)));
   }
   return rows;
 }
@@ -156,7 +159,8 @@ std::string test_table(const Json& result, const Terminal& terminal) {
     return {};
   return "Test (on " + cell_text(member(test, "sample_count")) +
          " rows that neither trained nor chose)\n" +
-         aligned(metric_rows(result, member(test, "loss"), member(test, "metrics"), Json(), Json()),
+         aligned(metric_rows(result, member(test, "loss"), member(test, "metrics"), Json(), Json(),
+                             member(test, "undefined")),
                  terminal);
 }
 
@@ -349,12 +353,13 @@ std::string result_table(const Json& result, const Terminal& terminal) {
   if (folds.is_array()) {
     const bool are_tested = member(result, "folds_evaluated_on") == "test";
     head += " (mean ± deviation over " + std::string(are_tested ? "the test rows of " : "") +
-            std::to_string(folds.size()) + " folds" +
+            std::to_string(folds.size()) + (folds.size() == 1 ? " fold" : " folds") +
             (!are_tested && !folds.empty() && did_validation_choose(folds.front())
                  ? ", whose rows also chose the weights)"
                  : ")");
     rows = metric_rows(result, member(result, "mean_loss"), member(result, "mean_metrics"),
-                       member(result, "std_loss"), member(result, "std_metrics"));
+                       member(result, "std_loss"), member(result, "std_metrics"),
+                       member(result, "undefined"));
   } else {
     const Json& tested = member(result, "prequential");
     const Json& validation = tested.is_object() ? tested : member(result, "validation");
@@ -368,12 +373,15 @@ std::string result_table(const Json& result, const Terminal& terminal) {
     const Json& metrics = member(validation, "metrics");
     rows = metric_rows(
         result, validation.is_object() ? member(validation, "loss") : member(result, "final_loss"),
-        metrics.is_object() ? metrics : member(result, "metrics"), Json(), Json());
+        metrics.is_object() ? metrics : member(result, "metrics"), Json(), Json(),
+        member(validation, "undefined"));
   }
-  std::string epochs = cell_text(member(result, "total_epochs"));
-  rows.emplace_back("epochs", right_aligned(epochs, 9));
+  if (const Json& epochs = member(result, "total_epochs"); epochs.is_number())
+    rows.emplace_back("epochs", right_aligned(cell_text(epochs), 9));
   if (const std::string kept = kept_weights(member(result, "weights")); !kept.empty())
     rows.emplace_back("model", kept);
+  else if (member(result, "model_path") == "")
+    rows.emplace_back("model", "none, as \"refit\" is false");
   for (const Json& structure : member(result, "structures"))
     rows.emplace_back(scalar_text(member(structure, "structure")),
                       structure_text(structure) + " (architecture.json)");
@@ -480,9 +488,10 @@ std::string evaluation_table(const Json& validation, const Terminal& terminal) {
   std::string text = "Result";
   if (count.is_number_integer())
     text += " (on " + count.dump() + " rows)";
-  text += "\n" + aligned(metric_rows(validation, member(validation, "loss"),
-                                     member(validation, "metrics"), Json(), Json()),
-                         terminal);
+  text += "\n" +
+          aligned(metric_rows(validation, member(validation, "loss"), member(validation, "metrics"),
+                              Json(), Json(), member(validation, "undefined")),
+                  terminal);
   const Json& tables = member(validation, "tables");
   if (tables.is_array()) {
     for (const Json& stored : tables) {

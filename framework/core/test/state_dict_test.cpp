@@ -44,7 +44,8 @@ TEST(StateDict, KeepsEveryDoubleBitForBit) {
     StateDict read;
     read.put("x", nlohmann::json::parse(state.value("x").dump()));
 
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(read.number("x")), std::bit_cast<std::uint64_t>(value));
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(read.number("x").value()),
+              std::bit_cast<std::uint64_t>(value));
   }
 }
 

@@ -143,7 +143,7 @@ std::vector<at::Tensor> train(const Nets& nets, int workers, bool weighted = fal
     for (const at::Tensor& parameter : nets.front()->parameters()) {
       result.push_back(parameter.detach().clone());
     }
-    result.push_back(at::full({}, step.totals().value(), at::kDouble));
+    result.push_back(at::full({}, step.totals().value().value(), at::kDouble));
     result.push_back(at::full({}, step.totals().weight(), at::kDouble));
   });
   return result;
@@ -290,7 +290,7 @@ TEST(ShardedStep, ComesOutWithTheFirstShardsErrorAndCanGoOn) {
 TEST(ShardedStep, AddsUpWhatItsShardsShow) {
   const auto rows_of = [](const TrainingStep& step) {
     const std::vector<MetricValue> means = step.logged_means();
-    return means.empty() ? 0.0 : means.front().value;
+    return means.empty() ? Number(0.0) : means.front().value;
   };
   const Nets nets = make_nets(2);
   const Nets resumed_nets = make_nets(2);

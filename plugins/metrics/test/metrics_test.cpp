@@ -324,7 +324,7 @@ EvaluatedRows rows_of(const at::Tensor& values, const at::Tensor& targets) {
   return evaluated_rows(TargetKind::kNumbers, values, targets);
 }
 
-double value_of(std::string_view name, const TargetSpec& target, const EvaluatedRows& rows) {
+Number value_of(std::string_view name, const TargetSpec& target, const EvaluatedRows& rows) {
   const auto metric = make(name, target);
   update(*metric, rows, target);
   return metric->compute().values.at(0).value;
@@ -399,11 +399,17 @@ TEST(ConfusionMatrix, WhatStandsInPaddingNeedNotBeAClass) {
   EXPECT_TRUE(at::equal(metric->compute().tables[0].values.view(-1), expected));
 }
 
-TEST(Auc, IsNaNWithOneClassOnly) {
+TEST(Auc, IsUndefinedWithOneClassOnly) {
   const EvaluatedRows rows =
       rows_of(at::full({3, 2}, 0.5, at::kDouble), at::tensor(std::vector<std::int64_t>{1, 1, 1}));
 
-  EXPECT_TRUE(std::isnan(value_of("auc", MetricCase::classes(2), rows)));
+  for (const std::int64_t classes : {2, 3}) {
+    const EvaluatedRows all_of_one =
+        rows_of(at::full({3, classes}, 0.5, at::kDouble), rows.batch.targets[0]);
+    const TargetSpec target = MetricCase::classes(classes);
+    EXPECT_EQ(value_of("auc", target, all_of_one).why(),
+              "all rows are of class \"" + target.class_names[1] + "\"");
+  }
 }
 
 TEST(Auc, CountsTiesHalf) {
@@ -441,8 +447,8 @@ TEST(R2, HandlesConstantTargetsAsScikitLearnDoes) {
 
   EXPECT_EQ(value_of("r2", one, rows_of(constant, constant)), 1);
   EXPECT_EQ(value_of("r2", one, rows_of(constant.add(1), constant)), 0);
-  EXPECT_TRUE(
-      std::isnan(value_of("r2", one, rows_of(constant.slice(0, 0, 1), constant.slice(0, 0, 1)))));
+  EXPECT_EQ(value_of("r2", one, rows_of(constant.slice(0, 0, 1), constant.slice(0, 0, 1))).why(),
+            "there is one row, and it takes two");
 }
 
 TEST(R2, KeepsItsDigitsFarFromZero) {

@@ -41,8 +41,8 @@ class FunctionMetric : public MetricComputer {
   };
   using Function = std::function<double(const Rows&)>;
 
-  /// For targets of one kind. Expects a function; without rows it is not called: the value is NaN
-  /// then.
+  /// For targets of one kind. Expects a function; without rows it is not called: the value is
+  /// undefined then.
   FunctionMetric(std::string name, TargetKind kind, Direction direction, Function function)
       : name_(std::move(name)), kind_(kind), direction_(direction), function_(std::move(function)) {
     TREADLE_EXPECTS(function_ != nullptr, "a metric of a function needs the function");
@@ -77,7 +77,7 @@ class FunctionMetric : public MetricComputer {
   MetricResult do_compute() const override {
     const Rows rows = joined();
     const bool has_rows = rows.weights.defined() && rows.weights.size(0) > 0;
-    const double value = has_rows ? function_(rows) : std::numeric_limits<double>::quiet_NaN();
+    const Number value = has_rows ? Number(function_(rows)) : weighted_mean(0, 0);
     return {{{name_, value, direction_}}, {}};
   }
 

@@ -50,9 +50,9 @@ class @Name@ final : public treadle::MetricComputer {
   }
 
   treadle::MetricResult do_compute() const override {
-    const double value =
-        weight_ > 0 ? 100 * sum_ / weight_ : std::numeric_limits<double>::quiet_NaN();
-    return {{{"@name@", value, treadle::Direction::kLowerIsBetter}}, {}};
+    return {{{"@name@", treadle::weighted_mean(100 * sum_, weight_),
+              treadle::Direction::kLowerIsBetter}},
+            {}};
   }
 
   treadle::StateDict do_state() const override {

@@ -84,6 +84,21 @@ class ChangesTheEnvironment final : public Plain {
   }
 };
 
+/// The first value is the best so far, whatever it is.
+class KeepsWhatIsUndefined final : public Plain {
+  void do_begin(TrainingControl& control) override {
+    control.follow("val_loss");
+    control.end_with_kept_weights("val_loss");
+  }
+  void do_after_epoch(const EpochSummary& epoch, TrainingControl& control) override {
+    control.log("calls", 0);
+    if (epoch.val_loss && !(*epoch.val_loss >= best_))
+      control.keep_weights();
+  }
+  bool keeps_state() const override { return false; }
+  double best_ = 0;
+};
+
 template <typename T>
 CallbackCase one(std::string name) {
   return {std::move(name), [] { return std::make_unique<T>(); }};
@@ -101,6 +116,7 @@ std::vector<Wrong<CallbackCase>> all() {
       {one<LogsNothing>("LogsNothing"), {"EveryRowHasTheNumbersThatItLogs"}},
       {one<WantsStepsLater>("WantsStepsLater"),
        {"WhatItLogsAndWantsIsAFunctionOfTheConfiguration"}},
+      {one<KeepsWhatIsUndefined>("KeepsWhatIsUndefined"), {"UndefinedNumbersDecideNothing"}},
       {one<ChangesTheEnvironment>("ChangesTheEnvironment"), {"LeavesTheProcessAlone"}}};
 }
 

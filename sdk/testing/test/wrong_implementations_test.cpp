@@ -59,7 +59,8 @@ class WrongImplementation : public ::testing::TestWithParam<Defect> {
     }
   }
 
-  /// "DISABLED_Wrong/MetricContract" and "ReportsNaN/Dropped" → failures["MetricContract_Dropped"].
+  /// "DISABLED_Wrong/MetricContract" and "IsUndefined/Dropped" →
+  /// failures["MetricContract_Dropped"].
   static void check(const std::string& suite, const nlohmann::json& test) {
     const std::string name = test["name"];
     const std::size_t slash = name.find('/');

@@ -47,7 +47,7 @@ class MeanError : public MetricComputer {
     weight_ += static_cast<const MeanError&>(other).weight_;
   }
   MetricResult do_compute() const override {
-    return {{{"mean_error", sum_ / weight_, Direction::kLowerIsBetter}}, {}};
+    return {{{"mean_error", weighted_mean(sum_, weight_), Direction::kLowerIsBetter}}, {}};
   }
   StateDict do_state() const override {
     StateDict state;
@@ -144,7 +144,15 @@ class ForgetsHalfItsState final : public MeanError {
 
 class ChangesItsName final : public MeanError {
   MetricResult do_compute() const override {
-    return {{{weight_ == 0 ? "nothing" : "mean_error", sum_ / weight_}}, {}};
+    return {{{weight_ == 0 ? "nothing" : "mean_error", weighted_mean(sum_, weight_)}}, {}};
+  }
+};
+
+class LosesItsValue final : public MeanError {
+  MetricResult do_compute() const override {
+    return {{{"mean_error", weight_ > 5 && weight_ < 12 ? Number::undefined("no luck")
+                                                        : weighted_mean(sum_, weight_)}},
+            {}};
   }
 };
 
@@ -295,8 +303,9 @@ std::vector<Wrong<MetricCase>> all() {
       {one<SumsOverThePaddedLength>("SumsOverThePaddedLength"),
        {"APaddedBatchEqualsItsRowsOneByOne"}},
       {one<SaysZeroForNothing>("SaysZeroForNothing"),
-       {"ReportsNaNBeforeTheFirstBatch", "ABatchWithoutRowsChangesNothing",
+       {"IsUndefinedBeforeTheFirstBatch", "ABatchWithoutRowsChangesNothing",
         "RowsOfWeightZeroAreNoRows"}},
+      {one<LosesItsValue>("LosesItsValue"), {"MoreRowsNeverMakeAValueUndefined"}},
       {one<ForgetsHalfItsState>("ForgetsHalfItsState"), {"StateRoundTripContinuesBitwise"}},
       {one<ChangesItsName>("ChangesItsName"), {"ItsNamesAreTheSameFromTheFirstBatchToTheLast"}},
       {one<AveragesBatches>("AveragesBatches"),

@@ -82,12 +82,14 @@ void StateDict::put(std::string_view name, StateDict part) {
   parts_.insert_or_assign(std::string(name), std::move(part));
 }
 
-void StateDict::put_number(std::string_view name, double number) {
+void StateDict::put_number(std::string_view name, const Number& number) {
   // Finite doubles survive JSON text exactly; for the others the bits are kept.
-  if (std::isfinite(number)) {
-    put(name, nlohmann::json(number));
+  if (number.is_known()) {
+    put(name, nlohmann::json(number.value()));
+  } else if (number.is_undefined()) {
+    put(name, nlohmann::json({{"undefined", number.why()}}));
   } else {
-    put(name, nlohmann::json({{"bits", std::bit_cast<std::uint64_t>(number)}}));
+    put(name, nlohmann::json({{"bits", std::bit_cast<std::uint64_t>(number.value())}}));
   }
 }
 
@@ -122,13 +124,15 @@ const StateDict& StateDict::part(std::string_view name) const {
   return found->second;
 }
 
-double StateDict::number(std::string_view name) const {
+Number StateDict::number(std::string_view name) const {
   const nlohmann::json& stored = value(name);
   if (stored.is_number())
     return stored.get<double>();
   if (stored.is_object() && stored.contains("bits")) {
     return std::bit_cast<double>(stored.at("bits").get<std::uint64_t>());
   }
+  if (stored.is_object() && stored.contains("undefined"))
+    return Number::undefined(stored.at("undefined").get<std::string>());
   throw StorageError("saved state \"" + std::string(name) + "\" is not a number");
 }
 

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 bool is_at_least_as_good(const MetricValue& value, double bound) {
-  if (!std::isfinite(value.value))
+  if (!value.value.is_known())
     return false;
   return value.direction == Direction::kLowerIsBetter ? value.value <= bound : value.value >= bound;
 }
@@ -61,8 +61,15 @@ std::vector<MetricValue> names_in(std::span<const AdaptationWindow> windows) {
   return names;
 }
 
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
+/// JSON has no word for what is not finite: null. What is undefined is its reason.
+Json saved_number(const Number& value) {
+  return value.is_known() ? Json(value.value()) : value.is_undefined() ? Json(value.why()) : Json();
+}
+
+Number number_of(const Json& saved) {
+  return saved.is_number()   ? Number(saved.get<double>())
+         : saved.is_string() ? Number::undefined(saved.get<std::string>())
+                             : Number(NAN);
 }
 
 }  // namespace
@@ -114,19 +121,22 @@ AdaptationSummary summarize(std::span<const AdaptationWindow> windows,
     for (const AdaptationWindow& window : windows) {
       const MetricValue* const value =
           window.rows > 0 ? find_number(window.values, one.name) : nullptr;
-      if (value != nullptr && std::isfinite(value->value))
+      if (value != nullptr && value->value.is_known())
         values.push_back(value->value);
     }
     double sum = 0;
     for (const double value : values)
       sum += value;
-    const double mean = sum / static_cast<double>(values.size());  // NaN of none
+    const auto count = static_cast<double>(values.size());
+    const auto over_windows = [&](double total) {
+      return values.empty() ? Number::undefined("no window has a value") : Number(total / count);
+    };
+    const Number mean = over_windows(sum);
     double squares = 0;
     for (const double value : values)
       squares += (value - mean) * (value - mean);
     summary.means.push_back({one.name, mean, one.direction});
-    summary.variances.push_back(
-        {one.name, squares / static_cast<double>(values.size()), Direction::kLowerIsBetter});
+    summary.variances.push_back({one.name, over_windows(squares), Direction::kLowerIsBetter});
   }
   return summary;
 }
@@ -178,13 +188,11 @@ StateDict AdaptationTracker::do_state() const {
   for (const TaskChange& change : changes_)
     changes.push_back({change.row, change.task});
   state.put("changes", std::move(changes));
-  // Numbers that are not finite are null: JSON has no words for them, and a window's are either
-  // numbers or have no value.
   Json windows = Json::array();
   for (const AdaptationWindow& window : windows_) {
     Json values = Json::array();
     for (const MetricValue& value : window.values)
-      values.push_back({value.name, number(value.value), static_cast<int>(value.direction)});
+      values.push_back({value.name, saved_number(value.value), static_cast<int>(value.direction)});
     windows.push_back({window.first_row, window.rows, window.task, std::move(values)});
   }
   state.put("windows", std::move(windows));
@@ -205,8 +213,7 @@ void AdaptationTracker::do_load_state(const StateDict& state) {
                             saved.at(2).get<std::string>(),
                             {}};
     for (const Json& value : saved.at(3)) {
-      window.values.push_back({value.at(0).get<std::string>(),
-                               value.at(1).is_number() ? value.at(1).get<double>() : NAN,
+      window.values.push_back({value.at(0).get<std::string>(), number_of(value.at(1)),
                                static_cast<Direction>(value.at(2).get<int>())});
     }
     windows_.push_back(std::move(window));

@@ -202,10 +202,14 @@ at::Tensor Objective::draw(std::size_t target, const std::vector<at::Tensor>& ou
       });
 }
 
-double Objective::value(std::span<const double> sums, std::span<const double> weights) const {
+Number Objective::value(std::span<const double> sums, std::span<const double> weights) const {
   double value = 0;
-  for (std::size_t i = 0; i < terms_.size(); ++i)
-    value += weights[i] > 0 ? terms_[i].factor * sums[i] / weights[i] : 0.0;
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    const Number mean = weighted_mean(terms_[i].factor * sums[i], weights[i]);
+    if (mean.is_undefined())
+      return terms_.size() == 1 ? mean : Number::undefined(terms_[i].name + ": " + mean.why());
+    value += mean;
+  }
   return value;
 }
 

@@ -12,7 +12,7 @@ void TrainingControl::expect_logged(const std::string& name, const Config& confi
   const std::vector<std::string>& known = logged_names();
   const auto count = std::count(known.begin(), known.end(), name);
   if (count == 1)
-    return;
+    return follow(name);
   if (count > 1) {
     config.fail(key, "two numbers of the history are called \"" + name +
                          "\"; give the model's tag another name");

@@ -8,14 +8,15 @@ namespace {
 
 struct RowNumber {
   std::string_view name;
-  std::optional<double> (*value)(const EpochSummary&);
+  std::optional<Number> (*value)(const EpochSummary&);
   Direction direction;
 };
 constexpr RowNumber kNumbers[] = {
     {"train_loss", [](const EpochSummary& row) { return std::optional(row.train_loss); },
      Direction::kLowerIsBetter},
     {"val_loss", [](const EpochSummary& row) { return row.val_loss; }, Direction::kLowerIsBetter},
-    {"learning_rate", [](const EpochSummary& row) { return std::optional(row.learning_rate); },
+    {"learning_rate",
+     [](const EpochSummary& row) { return std::optional<Number>(row.learning_rate); },
      Direction::kNone},
 };
 
@@ -31,7 +32,7 @@ std::optional<MetricValue> find_value(const EpochSummary& row, std::string_view 
   for (const RowNumber& number : kNumbers) {
     if (number.name != name)
       continue;
-    const std::optional<double> value = number.value(row);
+    const std::optional<Number> value = number.value(row);
     if (!value)
       return std::nullopt;
     return MetricValue{std::string(name), *value, number.direction};
@@ -45,7 +46,7 @@ Trend trend_of(std::span<const EpochSummary> history, std::string_view name) {
   Direction direction = Direction::kNone;
   for (const EpochSummary& row : history) {
     const auto value = find_value(row, name);
-    if (!value)
+    if (!value || value->value.is_undefined())
       continue;
     values.push_back(value->value);
     direction = value->direction;

@@ -52,11 +52,14 @@ void LossTotals::clear() {
   rows_ = 0;
 }
 
-double LossTotals::value() const {
-  double value = objective_->value(sums_, weights_);
+Number LossTotals::value() const {
+  const Number value = objective_->value(sums_, weights_);
+  if (value.is_undefined())
+    return value;
+  double with_auxiliary = value;
   for (const Auxiliary& one : auxiliary_)
-    value += rows_ > 0 ? one.sum / static_cast<double>(rows_) : 0.0;
-  return value;
+    with_auxiliary += one.sum / static_cast<double>(rows_);
+  return with_auxiliary;
 }
 
 bool LossTotals::is_finite() const {
@@ -68,16 +71,15 @@ bool LossTotals::is_finite() const {
 
 std::vector<MetricValue> LossTotals::terms() const {
   std::vector<MetricValue> values;
-  const auto mean = [](double sum, double weight) { return weight > 0 ? sum / weight : 0.0; };
   if (sums_.size() > 1) {
     for (std::size_t i = 0; i < sums_.size(); ++i) {
-      values.push_back({"loss." + objective_->terms()[i].name, mean(sums_[i], weights_[i]),
+      values.push_back({"loss." + objective_->terms()[i].name, weighted_mean(sums_[i], weights_[i]),
                         Direction::kLowerIsBetter});
     }
   }
   for (const Auxiliary& one : auxiliary_) {
     values.push_back(
-        {one.name, mean(one.sum, static_cast<double>(rows_)), Direction::kLowerIsBetter});
+        {one.name, weighted_mean(one.sum, static_cast<double>(rows_)), Direction::kLowerIsBetter});
   }
   return values;
 }

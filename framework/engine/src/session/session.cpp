@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include <c10/util/StringUtil.h>
@@ -27,6 +28,9 @@
 namespace treadle::engine {
 
 RunContext::~RunContext() = default;
+void RunContext::do_note_once(const std::string&, const std::string& text) {
+  do_note(text);
+}
 
 namespace {
 
@@ -102,6 +106,7 @@ class Session final : public TrainingSession,
     for (TrainingCallback* callback : setup_.callbacks)
       callback->begin(*this);
     has_begun_ = true;
+    note_undefined();
     expect_something_to_train();
     if (const std::optional<StateDict> saved = context_.resume_state()) {
       load(*saved);
@@ -115,7 +120,8 @@ class Session final : public TrainingSession,
     setup_.model->eval();
     TrainingResult result;
     result.final_loss = last_loss_;
-    result.best_loss = best_loss_;
+    result.best_loss =
+        best_epoch_ > 0 ? best_loss_ : Number::undefined("no epoch was evaluated to a finite loss");
     result.best_epoch = best_epoch_;
     result.total_epochs = epoch_;
     result.training_time_seconds = seconds();
@@ -310,7 +316,7 @@ class Session final : public TrainingSession,
     summary.epochs = setup_.epochs;
     summary.step = step_count_;
     summary.learning_rate = learning_rate_;
-    summary.train_loss = solved_loss_ ? *std::exchange(solved_loss_, {}) : step_.totals().value();
+    summary.train_loss = train_loss();
     summary.logged = step_.logged_means();
     if (logs_gradient_norm_) {
       summary.logged.push_back({kGradientNorm, step_.mean_gradient_norm(), Direction::kNone});
@@ -336,7 +342,7 @@ class Session final : public TrainingSession,
             averaged.emplace(*average_);
             refresh_statistics(epoch_);
           }
-          evaluate(summary);
+          evaluate(*setup_.validation, 0, summary);
         }
       } catch (const Interrupted&) {
         averaged.reset();
@@ -372,9 +378,7 @@ class Session final : public TrainingSession,
 
   const std::string& name() const override { return context_.fit().path(); }
   bool is_refit() const override { return setup_.is_refit; }
-  bool is_ending() const override {
-    return has_all_epochs() || has_all_steps() || !stop_reason_.empty();
-  }
+  bool is_ending() const { return has_all_epochs() || has_all_steps() || !stop_reason_.empty(); }
   double seconds() const override { return earlier_seconds_ + seconds_since(started_); }
   double learning_rate() const override { return learning_rate_; }
   Model& model() override { return *setup_.model; }
@@ -398,6 +402,7 @@ class Session final : public TrainingSession,
       names_ = names_of_history();
     return names_;
   }
+  void follow(const std::string& name) override { followed_.insert(name); }
 
   void average_weights(const WeightAveraging& averaging) override {
     expect_beginning("average_weights");
@@ -462,6 +467,14 @@ class Session final : public TrainingSession,
       return false;
     const Waiting waiting(setup_.timeline, device(), 1);
     return average_->count() > 0;
+  }
+
+  /// Of the epoch.
+  Number train_loss() {
+    if (solved_loss_)
+      return *std::exchange(solved_loss_, {});
+    const LossTotals& totals = step_.totals();
+    return totals.rows() == 0 ? Number::undefined("every step was skipped") : totals.value();
   }
 
   /// The skipped steps of an epoch, in its row of history and for the result.
@@ -537,7 +550,7 @@ class Session final : public TrainingSession,
   }
 
   /// The numbers of a row of history.
-  std::vector<std::string> names_of_history() const {
+  std::vector<std::string> names_of_history() {
     std::vector<std::string> names{"train_loss", "learning_rate"};
     const auto add = [&](const std::vector<std::string>& more) {
       names.insert(names.end(), more.begin(), more.end());
@@ -563,15 +576,37 @@ class Session final : public TrainingSession,
   }
 
   /// Metrics name their values when they have seen something; the last batch is as good as any.
-  std::vector<std::string> metric_names(BatchSource& rows) const {
+  std::vector<std::string> metric_names(BatchSource& rows) {
+    first_row_.emplace();
+    evaluate(rows, rows.batches_per_epoch().value() - 1, *first_row_);
     std::vector<std::string> names;
-    const auto stream = rows.epoch(0, rows.batches_per_epoch().value() - 1);
-    evaluate_metrics(evaluation_setup(setup_), *stream, std::stop_token(), setup_.metrics);
-    for (const TargetMetric& metric : setup_.metrics) {
-      for (const MetricValue& value : metric.compute().values)
-        names.push_back(value.name);
-    }
+    for (const MetricValue& value : first_row_->metrics)
+      names.push_back(value.name);
     return names;
+  }
+
+  /// Followed numbers that no model can have, as AUC where all validation rows are of one class.
+  /// What is defined of some rows is defined of more, so the last batch is nearly always enough.
+  void note_undefined() {
+    if (setup_.validation == nullptr || !first_row_)
+      return;
+    const auto undefined = [&] {
+      std::vector<MetricValue> values;
+      for (const std::string& name : followed_) {
+        std::optional<MetricValue> value = find_value(*first_row_, name);
+        if (value && value->value.is_undefined())
+          values.push_back(*std::move(value));
+      }
+      return values;
+    };
+    if (setup_.validation->batches_per_epoch().value() > 1 && !undefined().empty())
+      evaluate(*setup_.validation, 0, first_row_.emplace());
+    for (const MetricValue& value : undefined()) {
+      noted_.insert(value.name);
+      context_.note_once(value.name + ": " + value.value.why(),
+                         name() + ": \"" + value.name + "\" has no value on the validation rows (" +
+                             value.value.why() + "), so nothing is chosen or decided by it");
+    }
   }
 
   void expect_something_to_train() const {
@@ -614,8 +649,8 @@ class Session final : public TrainingSession,
   }
 
   /// Throws Interrupted when a stop is requested.
-  void evaluate(EpochSummary& summary) {
-    const auto stream = setup_.validation->epoch(0);
+  void evaluate(BatchSource& rows, std::int64_t first_batch, EpochSummary& summary) const {
+    const auto stream = rows.epoch(0, first_batch);
     const EvaluationTotals totals =
         evaluate_metrics(evaluation_setup(setup_), *stream, context_.stop_token(), setup_.metrics);
     summary.val_loss = totals.loss;
@@ -687,6 +722,11 @@ class Session final : public TrainingSession,
 
   /// After the last epoch: those kept, the average, or the last.
   void choose_weights() {
+    if (ends_with_kept_ && kept_weights_.empty() && noted_.count(chosen_by_) == 0) {
+      context_.note(name() + ": \"" + chosen_by_ +
+                    "\" had no finite value in any epoch, so no epoch is the best; the training "
+                    "ends with its last weights");
+    }
     if (ends_with_kept_ && !kept_weights_.empty()) {
       count_sent(kept_weights_, device(), setup_.timeline);
       load_module_state(*setup_.model, kept_weights_);
@@ -704,9 +744,8 @@ class Session final : public TrainingSession,
   /// else by the loss.
   bool is_best(const EpochSummary& summary) {
     const bool is_evaluated = summary.val_loss || setup_.validation == nullptr;
-    // Any number is better than none: a loss may overflow in the first epochs.
-    const bool by_loss = is_evaluated && (best_epoch_ == 0 || last_loss_ < best_loss_ ||
-                                          (std::isnan(best_loss_) && !std::isnan(last_loss_)));
+    const bool by_loss =
+        is_evaluated && last_loss_.is_known() && (best_epoch_ == 0 || last_loss_ < best_loss_);
     const bool best = ends_with_kept_ && !kept_weights_.empty() ? keeps_epoch_ : by_loss;
     if (best) {
       best_loss_ = last_loss_;
@@ -901,6 +940,9 @@ class Session final : public TrainingSession,
   bool logs_gradient_norm_ = false;
   std::int64_t tolerated_skips_ = 0;
   std::vector<std::string> names_;  // see logged_names()
+  std::set<std::string> followed_;
+  std::set<std::string> noted_;            // of those, what is undefined
+  std::optional<EpochSummary> first_row_;  // of the untrained model, of some validation rows
 
   /// Of the epoch: what test_next() has predicted.
   struct Tested {
@@ -914,7 +956,7 @@ class Session final : public TrainingSession,
   std::unique_ptr<BatchStream> structure_stream_;
   std::int64_t structure_steps_ = 0;  // done for it
 
-  std::optional<double> solved_loss_;    // of the epoch, where its last layer was computed
+  std::optional<Number> solved_loss_;    // of the epoch, where its last layer was computed
   std::unique_ptr<BatchStream> stream_;  // of the epoch; null before its first step here
   std::int64_t epoch_ = 0;               // epochs done
   std::int64_t step_count_ = 0;          // steps done
@@ -923,8 +965,8 @@ class Session final : public TrainingSession,
   double rate_factor_ = 1;
   std::vector<double> group_rates_;  // what group_rates() has returned
   double earlier_seconds_ = 0;       // before the checkpoint this training continues from
-  double last_loss_ = 0;
-  double best_loss_ = 0;
+  Number last_loss_;
+  Number best_loss_;
   std::int64_t best_epoch_ = 0;
   std::string stop_reason_;
   StateDict kept_weights_;

@@ -110,9 +110,25 @@ CLAIM(Metric, GivesAValueOrATable) {
   }
 }
 
-CLAIM(Metric, ReportsNaNBeforeTheFirstBatch) {
+CLAIM(Metric, IsUndefinedBeforeTheFirstBatch) {
   for (const MetricValue& value : started()->compute().values)
-    EXPECT_TRUE(std::isnan(value.value)) << value.name << " " << value.value;
+    EXPECT_TRUE(value.value.is_undefined()) << value.name << " " << value.value;
+}
+
+/// What a few validation rows leave undefined before the first step is looked for in more of them.
+CLAIM(Metric, MoreRowsNeverMakeAValueUndefined) {
+  const EvaluatedRows rows = random_rows();
+  const auto metric = started();
+  std::vector<MetricValue> before = metric->compute().values;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    update(*metric, rows.part(row, row + 1));
+    const std::vector<MetricValue> now = metric->compute().values;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      EXPECT_FALSE(now[i].value.is_undefined() && !before[i].value.is_undefined())
+          << now[i].name << " after row " << row << ": " << now[i].value.why();
+    }
+    before = now;
+  }
 }
 
 CLAIM(Metric, ItsNamesAreTheSameFromTheFirstBatchToTheLast) {
@@ -149,7 +165,7 @@ CLAIM(Metric, ABatchWithoutRowsChangesNothing) {
   const auto empty = started();
   update(*empty, rows.part(0, 0));
   for (const MetricValue& value : empty->compute().values)
-    EXPECT_TRUE(std::isnan(value.value)) << value.name << " " << value.value;
+    EXPECT_TRUE(value.value.is_undefined()) << value.name << " " << value.value;
 }
 
 CLAIM(Metric, RowsOfWeightZeroAreNoRows) {
@@ -160,7 +176,7 @@ CLAIM(Metric, RowsOfWeightZeroAreNoRows) {
   update(*metric, rows);
 
   for (const MetricValue& value : metric->compute().values)
-    EXPECT_TRUE(std::isnan(value.value)) << value.name << " " << value.value;
+    EXPECT_TRUE(value.value.is_undefined()) << value.name << " " << value.value;
 }
 
 CLAIM(Metric, DoesNotDependOnTheOrderOfRowsUnlessItSaysSo) {

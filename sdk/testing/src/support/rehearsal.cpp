@@ -1,5 +1,7 @@
 #include <treadle/testing/rehearsal.h>
 
+#include <cmath>
+
 #include <ATen/ops/equal.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
@@ -44,6 +46,17 @@ bool is_finite(const StateDict& state) {
   return true;
 }
 
+namespace {
+
+void expect_same_number(const Number& got, const Number& expected) {
+  EXPECT_EQ(got.why(), expected.why());
+  if (!std::isnan(got) || !std::isnan(expected)) {
+    EXPECT_EQ(got, expected);
+  }
+}
+
+}  // namespace
+
 void expect_same_history(const std::vector<EpochSummary>& got,
                          const std::vector<EpochSummary>& expected) {
   ASSERT_EQ(got.size(), expected.size());
@@ -53,26 +66,28 @@ void expect_same_history(const std::vector<EpochSummary>& got,
     EXPECT_EQ(got[i].epochs, expected[i].epochs);
     EXPECT_EQ(got[i].step, expected[i].step);
     EXPECT_EQ(got[i].learning_rate, expected[i].learning_rate);
-    EXPECT_EQ(got[i].train_loss, expected[i].train_loss);
-    EXPECT_EQ(got[i].val_loss, expected[i].val_loss);
+    expect_same_number(got[i].train_loss, expected[i].train_loss);
+    ASSERT_EQ(got[i].val_loss.has_value(), expected[i].val_loss.has_value());
+    if (got[i].val_loss)
+      expect_same_number(*got[i].val_loss, *expected[i].val_loss);
     EXPECT_EQ(got[i].best, expected[i].best);
     ASSERT_EQ(got[i].metrics.size(), expected[i].metrics.size());
     for (std::size_t m = 0; m < got[i].metrics.size(); ++m) {
       EXPECT_EQ(got[i].metrics[m].name, expected[i].metrics[m].name);
-      EXPECT_EQ(got[i].metrics[m].value, expected[i].metrics[m].value);
+      expect_same_number(got[i].metrics[m].value, expected[i].metrics[m].value);
     }
     ASSERT_EQ(got[i].logged.size(), expected[i].logged.size());
     for (std::size_t m = 0; m < got[i].logged.size(); ++m) {
       EXPECT_EQ(got[i].logged[m].name, expected[i].logged[m].name);
-      EXPECT_EQ(got[i].logged[m].value, expected[i].logged[m].value);
+      expect_same_number(got[i].logged[m].value, expected[i].logged[m].value);
     }
     EXPECT_EQ(got[i].decisions, expected[i].decisions);
   }
 }
 
 void expect_same_result(const engine::TrainingResult& got, const engine::TrainingResult& expected) {
-  EXPECT_EQ(got.final_loss, expected.final_loss);
-  EXPECT_EQ(got.best_loss, expected.best_loss);
+  expect_same_number(got.final_loss, expected.final_loss);
+  expect_same_number(got.best_loss, expected.best_loss);
   EXPECT_EQ(got.best_epoch, expected.best_epoch);
   EXPECT_EQ(got.total_epochs, expected.total_epochs);
   EXPECT_EQ(got.selects_best, expected.selects_best);

@@ -12,6 +12,7 @@
 #include <treadle/core/training_callback.h>
 #include <treadle/tensor/process_state.h>
 #include <treadle/testing/case_name.h>
+#include <treadle/testing/recording_control.h>
 #include <treadle/testing/whole_training.h>
 
 #include "claim.h"
@@ -95,6 +96,36 @@ CLAIM(Callback, ARefitIsTrainedToItsLastEpochAndKeepsItsLastWeights) {
   EXPECT_EQ(whole.result.total_epochs, 6);
   EXPECT_EQ(whole.result.stop_reason, "");
   EXPECT_FALSE(whole.result.selects_best);
+}
+
+/// Those it follows, that is: what it does after so many epochs it does all the same.
+CLAIM(Callback, UndefinedNumbersDecideNothing) {
+  const Whole whole(rehearsal());
+  EpochSummary row = whole.context.epochs().front();
+  RecordingControl control;
+  control.planned_epochs = 100;
+  control.names = {"train_loss", "learning_rate", "val_loss"};
+  const Number undefined = Number::undefined("there are no such rows");
+  row.train_loss = undefined;
+  row.val_loss = undefined;
+  for (std::vector<MetricValue>* values : {&row.metrics, &row.logged}) {
+    for (MetricValue& value : *values) {
+      value.value = undefined;
+      control.names.push_back(value.name);
+    }
+  }
+  const auto callback = GetParam().make();
+  callback->begin(control);
+  if (control.followed.empty())
+    return;
+
+  for (int epoch = 0; epoch < 50; ++epoch)
+    control.after_epoch(*callback, row);
+
+  EXPECT_EQ(control.stop_reason, "");
+  EXPECT_EQ(control.kept, 0);
+  EXPECT_EQ(control.factor, 1);
+  EXPECT_TRUE(control.changes.empty()) << control.changes.front();
 }
 
 CLAIM(Callback, RefusesATrainingOnlyBeforeItsFirstStep) {

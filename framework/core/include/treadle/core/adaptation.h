@@ -26,7 +26,7 @@ struct AdaptationWindow {
   std::int64_t first_row = 0;
   std::int64_t rows = 0;            ///< 0: nothing was predicted; such a window counts nowhere
   std::string task;                 ///< of the first row
-  std::vector<MetricValue> values;  ///< "loss", then the metrics; NaN where one has no value
+  std::vector<MetricValue> values;  ///< "loss", then the metrics
 };
 
 /// A model counts as recovered from a change in the first window whose `metric` meets a bound.
@@ -52,7 +52,7 @@ struct ChangeEffect {
   std::optional<std::int64_t> windows_to_share;
 };
 
-/// Over all windows that have rows, and in which a number has a value.
+/// Over all windows that have rows, and in which a number is known.
 struct AdaptationSummary {
   std::vector<ChangeEffect> changes;
   std::vector<MetricValue> means;

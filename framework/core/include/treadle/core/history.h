@@ -15,7 +15,7 @@ namespace treadle {
 /// value. Where two have one name, the first of these counts.
 std::optional<MetricValue> find_value(const EpochSummary& row, std::string_view name);
 
-/// How that number went; rows that do not have it are left out.
+/// How that number went; rows that do not have it, or where it is undefined, are left out.
 Trend trend_of(std::span<const EpochSummary> history, std::string_view name);
 
 }  // namespace treadle

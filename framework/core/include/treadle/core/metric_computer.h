@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/component.h>
+#include <treadle/base/number.h>
 #include <treadle/core/batch.h>
 #include <treadle/core/predictions.h>
 #include <treadle/core/state_dict.h>
@@ -19,7 +20,7 @@ enum class Direction { kLowerIsBetter, kHigherIsBetter, kNone };
 
 struct MetricValue {
   std::string name;  ///< "accuracy", "recall.setosa"
-  double value = 0;
+  Number value;
   Direction direction = Direction::kNone;
 };
 
@@ -63,8 +64,10 @@ class MetricComputer : public Component, public Stateful {
   /// of the same class and configuration.
   void merge(const MetricComputer& other);
 
-  /// The values over all batches since reset(). More may follow. A value that has no meaning yet
-  /// (no rows; no positive row) is NaN.
+  /// The values over all batches since reset(). More may follow. A value that has no meaning for
+  /// these rows and weights (there are none; no row is positive) is undefined, with the reason;
+  /// NaN without a reason says that predictions were not finite. More rows never make a value
+  /// undefined that was not.
   MetricResult compute() const;
 
  private:

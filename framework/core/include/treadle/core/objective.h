@@ -10,6 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/base/number.h>
 #include <treadle/core/chunked_loss.h>
 #include <treadle/core/loss.h>
 
@@ -87,8 +88,9 @@ class Objective {
   at::Tensor draw(std::size_t target, const std::vector<at::Tensor>& outputs,
                   std::span<const std::uint64_t> seeds) const;
 
-  /// The mean over any rows, of the terms' sums and weights over them. Terms of weight 0 count 0.
-  double value(std::span<const double> sums, std::span<const double> weights) const;
+  /// The mean over any rows, of the terms' sums and weights over them: undefined where a term has
+  /// weight 0.
+  Number value(std::span<const double> sums, std::span<const double> weights) const;
 
   /// The factors that turn the sums of a part of a step into one number to back-propagate. Divided
   /// by the first term's weight over the whole step, that number is the objective. For a single

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <treadle/base/component.h>
+#include <treadle/base/number.h>
 #include <treadle/core/fit_id.h>
 #include <treadle/core/metric_computer.h>
 
@@ -29,8 +30,8 @@ struct EpochSummary {
   std::optional<std::int64_t> epochs;
   std::int64_t step = 0;     ///< optimizer steps done, over all epochs
   double learning_rate = 0;  ///< of the last step
-  double train_loss = 0;     ///< sum / weight over the epoch
-  std::optional<double> val_loss;
+  Number train_loss;         ///< sum / weight over the epoch; undefined: every step was skipped
+  std::optional<Number> val_loss;    ///< nothing: validation rows were not evaluated
   std::vector<MetricValue> metrics;  ///< on the validation rows
   bool best = false;                 ///< the best epoch so far
   double seconds = 0;                ///< wall time of the epoch; never compared between runs
@@ -42,10 +43,10 @@ struct EpochSummary {
 
 /// How a fit ended.
 struct FitSummary {
-  std::int64_t best_epoch = 0;  ///< from 1
+  std::int64_t best_epoch = 0;  ///< from 1; 0: no weights were chosen
   std::int64_t epochs = 0;      ///< trained
-  double final_loss = 0;        ///< validation loss, or training loss without validation rows
-  double best_loss = 0;
+  Number final_loss;            ///< validation loss, or training loss without validation rows
+  Number best_loss;
   std::string stop_reason;  ///< empty: all epochs were trained
   std::vector<MetricValue> metrics;
   double seconds = 0;

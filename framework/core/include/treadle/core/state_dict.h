@@ -7,6 +7,8 @@
 #include <ATen/core/Tensor.h>
 #include <nlohmann/json.hpp>
 
+#include <treadle/base/number.h>
+
 namespace treadle {
 
 /// The state of an object, from which it continues as if it had never stopped: named tensors, a
@@ -28,9 +30,9 @@ class StateDict {
   void put(std::string_view name, nlohmann::json value);
   void put(std::string_view name, StateDict part);
 
-  /// A double that is read back with the same bits, also when it is NaN or infinite (which JSON
-  /// cannot represent).
-  void put_number(std::string_view name, double number);
+  /// A number that is read back with the same bits, also when it is NaN or infinite (which JSON
+  /// cannot represent), or undefined.
+  void put_number(std::string_view name, const Number& number);
 
   bool has_tensor(std::string_view name) const;
   bool has_value(std::string_view name) const;
@@ -40,7 +42,7 @@ class StateDict {
   const at::Tensor& tensor(std::string_view name) const;
   const nlohmann::json& value(std::string_view name) const;
   const StateDict& part(std::string_view name) const;
-  double number(std::string_view name) const;
+  Number number(std::string_view name) const;
 
   const std::map<std::string, at::Tensor, std::less<>>& tensors() const { return tensors_; }
   const nlohmann::json& values() const { return values_; }

@@ -18,7 +18,7 @@ namespace treadle {
 struct StepReport {
   std::int64_t step = 0;  ///< batches trained on, with this one
   double learning_rate = 0;
-  double loss = 0;  ///< mean over the batch; not finite where `updated` is false
+  Number loss;  ///< mean over the batch; not finite where `updated` is false
   /// L2 norm of all gradients before clipping; nothing unless a callback requested it.
   std::optional<double> gradient_norm;
   bool updated = true;  ///< false: loss or gradients were not finite, and the step was skipped
@@ -46,8 +46,6 @@ class TrainingControl {
   virtual bool is_refit() const = 0;
   virtual std::int64_t epochs_done() const = 0;
   virtual std::int64_t steps_done() const = 0;
-  /// No step will follow: all epochs are trained, or something has stopped the training.
-  virtual bool is_ending() const = 0;
   /// Time trained, with that before a resume.
   virtual double seconds() const = 0;
   /// Of the last step; 0 before the first.
@@ -62,7 +60,11 @@ class TrainingControl {
   /// The numbers that every row of the history will have, by the names of treadle::find_value().
   /// In begin(): may evaluate some rows to learn the names of the metrics.
   virtual const std::vector<std::string>& logged_names() = 0;
-  /// Fails at `config`'s `key` unless one of them, and only one, is called `name`.
+  /// The number `name` of the history decides something. Before the first step a note names those
+  /// that the validation rows leave undefined.
+  virtual void follow(const std::string& name) = 0;
+  /// Fails at `config`'s `key` unless one number of the history, and only one, is called `name`;
+  /// follows it.
   void expect_logged(const std::string& name, const Config& config, std::string_view key);
 
   // In begin() alone, for the whole training.
@@ -80,7 +82,8 @@ class TrainingControl {
   /// the callback's log_names().
   virtual void tolerate_skipped_steps(std::int64_t most_in_a_row) = 0;
 
-  // In after_step() and after_epoch().
+  // In after_step() and after_epoch(). What is due is done after the last epoch as well: another
+  // run may train on from there, and is to be as one that was never cut.
 
   /// End the training with this epoch. The first reason counts: the epoch's row of the history and
   /// the result have it.

@@ -41,7 +41,7 @@ struct EvaluationSetup {
 };
 
 struct EvaluationTotals {
-  double loss = 0;                 ///< the objective; auxiliary terms are not part of it
+  Number loss;                     ///< the objective; auxiliary terms are not part of it
   std::vector<MetricValue> terms;  ///< of it, where there are several
   std::int64_t rows = 0;
 };

@@ -23,8 +23,8 @@ class LossTotals final : public Stateful {
   void clear();
 
   /// The objective over everything that was added: sum over terms of factor * sum / weight, plus
-  /// each auxiliary sum per row. 0 when nothing was added.
-  double value() const;
+  /// each auxiliary sum per row. Undefined where a term has weight 0, as when nothing was added.
+  Number value() const;
   /// Of the first term: what the gradients of a step are divided by.
   double weight() const { return weights_.front(); }
   std::int64_t rows() const { return rows_; }

@@ -37,6 +37,10 @@ class RunContext {
   /// Adds a row to the history.
   void epoch_completed(const EpochSummary& summary) { do_epoch_completed(summary); }
   void note(const std::string& text) { do_note(text); }
+  /// The same, unless a training of the run has noted this `subject` already.
+  void note_once(const std::string& subject, const std::string& text) {
+    do_note_once(subject, text);
+  }
 
   /// Saves `state` as the last checkpoint (keeping `keep` of them) in such a way that a crash at
   /// any instant leaves a good one. Must be called between steps.
@@ -64,6 +68,7 @@ class RunContext {
   virtual void do_step_completed(const StepProgress& progress) = 0;
   virtual void do_epoch_completed(const EpochSummary& summary) = 0;
   virtual void do_note(const std::string& text) = 0;
+  virtual void do_note_once(const std::string& subject, const std::string& text);
   virtual void do_save_checkpoint(const StateDict& state, const TrainingPosition& position,
                                   int keep) = 0;
   virtual std::optional<StateDict> do_resume_state() = 0;

@@ -72,9 +72,9 @@ struct SessionSetup {
 
 /// How a training went. Losses are means over rows (sum / weight).
 struct TrainingResult {
-  double final_loss = 0;          ///< of the last epoch: validation loss, else training loss
-  double best_loss = 0;           ///< of the best epoch
-  std::int64_t best_epoch = 0;    ///< from 1
+  Number final_loss;              ///< of the last epoch: validation loss, else training loss
+  Number best_loss;               ///< of the best epoch
+  std::int64_t best_epoch = 0;    ///< from 1; 0: no epoch has a number to choose by
   std::int64_t total_epochs = 0;  ///< trained
   double training_time_seconds = 0;
   /// The training ended with the weights of best_epoch, which so means something for a refit.
@@ -90,7 +90,7 @@ struct TrainingResult {
 };
 
 struct ValidationResult {
-  double loss = 0;
+  Number loss;
   MetricResult metrics;
   std::int64_t sample_count = 0;
   double validation_time_seconds = 0;

@@ -1,7 +1,6 @@
 #include "events/event_log.h"
 
 #include <chrono>
-#include <cmath>
 #include <ctime>
 #include <fstream>
 #include <vector>
@@ -13,18 +12,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// JSON has no NaN: null stands for it.
-nlohmann::json number_json(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-}
-
 }  // namespace
+
+nlohmann::json number_json(const Number& number) {
+  return number.is_known() ? nlohmann::json(number.value()) : nlohmann::json();
+}
 
 nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics) {
   nlohmann::json values = nlohmann::json::object();
   for (const MetricValue& metric : metrics)
     values[metric.name] = number_json(metric.value);
   return values;
+}
+
+nlohmann::json undefined_json(const std::vector<MetricValue>& metrics) {
+  nlohmann::json reasons = nlohmann::json::object();
+  for (const MetricValue& metric : metrics) {
+    if (metric.value.is_undefined())
+      reasons[metric.name] = metric.value.why();
+  }
+  return reasons;
 }
 
 namespace {

@@ -29,14 +29,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The shortest text that reads back as the same double.
-std::string number_text(double value) {
+/// What pandas and R read as missing: the number is undefined.
+constexpr const char* kUndefined = "NA";
+
+/// The shortest text that reads back as the same number.
+std::string number_text(const Number& value) {
+  if (value.is_undefined())
+    return kUndefined;
   if (std::isnan(value))
     return "nan";
   if (std::isinf(value))
     return value > 0 ? "inf" : "-inf";
   char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  const auto end = std::to_chars(text, text + sizeof text, value.value()).ptr;
   return {text, end};
 }
 
@@ -99,10 +104,10 @@ class HistoryLine {
 
   const std::string& text(std::size_t column) const { return fields_[column]; }
 
-  template <typename Number>
-  Number number(std::size_t column) const {
+  template <typename T>
+  T number(std::size_t column) const {
     const std::string& field = fields_[column];
-    Number value{};
+    T value{};
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
     if (error != std::errc{} || end != field.data() + field.size()) {
       throw StorageError(path_.string() + ":" + std::to_string(line_) + ": " + names_[column] +
@@ -111,6 +116,12 @@ class HistoryLine {
                          "\"workflow-runner resume\" restores it from the checkpoints");
     }
     return value;
+  }
+
+  Number number_or_undefined(std::size_t column) const {
+    return fields_[column] == kUndefined
+               ? Number::undefined("it was undefined when it was recorded")
+               : Number(number<double>(column));
   }
 
  private:
@@ -255,14 +266,14 @@ HistoryFile::Row HistoryFile::row_of(const HistoryLine& line, std::size_t column
     s.epochs = line.number<std::int64_t>(2);
   s.step = line.number<std::int64_t>(3);
   s.learning_rate = line.number<double>(4);
-  s.train_loss = line.number<double>(5);
+  s.train_loss = line.number_or_undefined(5);
   if (!line.text(6).empty())
-    s.val_loss = line.number<double>(6);
+    s.val_loss = line.number_or_undefined(6);
   const auto read = [&](std::vector<MetricValue>& values, const std::string& name,
                         std::size_t column) {
     if (line.text(column).empty())
       return;
-    values.push_back({name, line.number<double>(column), Direction::kNone});
+    values.push_back({name, line.number_or_undefined(column), Direction::kNone});
   };
   std::size_t column = kLeading.size();
   for (const auto& metric : metrics_)

@@ -21,6 +21,11 @@ void RunLog::note(const std::string& text) {
   notify([text](RunObserver& o) { o.noted(text); });
 }
 
+bool RunLog::is_first_of(const std::string& subject) {
+  const std::lock_guard lock(mutex_);
+  return noted_.insert(subject).second;
+}
+
 void RunLog::cut_back(const std::string& fit, std::int64_t epochs) {
   observers_.between_calls([&] {
     history_.cut_back(fit, epochs);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +25,9 @@ class RunLog {
 
   void notify(EventDispatcher::Call call) { dispatcher_.notify(std::move(call)); }
   void note(const std::string& text);
+  /// Whether it is asked about `subject` for the first time: what many trainings would note, one
+  /// does.
+  bool is_first_of(const std::string& subject);
   EventDispatcher& dispatcher() { return dispatcher_; }
 
   // The files. All events are in them after drain().
@@ -48,7 +53,9 @@ class RunLog {
   EventLog events_;
   std::vector<std::unique_ptr<RunObserver>> owned_;
   RunObservers observers_;
-  EventDispatcher dispatcher_;  // last: its thread uses the others
+  std::mutex mutex_;
+  std::set<std::string> noted_;  // subjects
+  EventDispatcher dispatcher_;   // last: its thread uses the others
 };
 
 }  // namespace treadle::internal

@@ -6,6 +6,7 @@
 
 #include <treadle/host/catalog/workflow_document.h>
 
+#include "events/event_log.h"
 #include "report/json_path.h"
 #include "report/report_adaptation.h"
 #include "report/report_forecasts.h"
@@ -102,7 +103,7 @@ std::string logged_column(const std::string& name) {
 Json logged_number(const EpochSummary& epoch, std::string_view name) {
   const auto found = std::find_if(epoch.logged.begin(), epoch.logged.end(),
                                   [&](const MetricValue& value) { return value.name == name; });
-  return found == epoch.logged.end() ? Json() : Json(found->value);
+  return found == epoch.logged.end() ? Json() : internal::number_json(found->value);
 }
 
 std::string direction_of(const ReportInput& input, std::string_view name) {
@@ -150,11 +151,12 @@ std::string history(const ReportInput& input, const std::vector<std::string>& na
       if (several)
         row.push_back(html::escape(curve.fit));
       row.push_back(std::to_string(epoch.epoch) + (i == best ? " (best)" : ""));
-      row.push_back(html::number(epoch.train_loss));
-      row.push_back(html::number(epoch.val_loss ? Json(*epoch.val_loss) : Json()));
+      row.push_back(html::number(internal::number_json(epoch.train_loss)));
+      row.push_back(html::number(epoch.val_loss ? internal::number_json(*epoch.val_loss) : Json()));
       for (const std::string& name : names) {
         const MetricValue* metric = find_metric(epoch, name);
-        row.push_back(html::number(metric != nullptr ? Json(metric->value) : Json()));
+        row.push_back(
+            html::number(metric != nullptr ? internal::number_json(metric->value) : Json()));
       }
       for (const std::string& name : logged)
         row.push_back(html::number(logged_number(epoch, name)));
@@ -517,15 +519,17 @@ Json chart_data(const ReportInput& input) {
     for (std::size_t i : kept_epochs(curve, kMostPointsPerCurve)) {
       const EpochSummary& epoch = curve.epochs[i];
       stored["epochs"].push_back(epoch.epoch);
-      stored["train_loss"].push_back(epoch.train_loss);
-      stored["val_loss"].push_back(epoch.val_loss ? Json(*epoch.val_loss) : Json());
+      stored["train_loss"].push_back(internal::number_json(epoch.train_loss));
+      stored["val_loss"].push_back(epoch.val_loss ? internal::number_json(*epoch.val_loss)
+                                                  : Json());
       stored["learning_rate"].push_back(epoch.learning_rate);
       stored["best"].push_back(i == best);
       for (const MetricValue& first : curve.epochs.front().metrics) {
         if (is_of_one_class(first.name))
           continue;
         const MetricValue* metric = find_metric(epoch, first.name);
-        stored["metrics"][first.name].push_back(metric != nullptr ? Json(metric->value) : Json());
+        stored["metrics"][first.name].push_back(
+            metric != nullptr ? internal::number_json(metric->value) : Json());
       }
       for (const MetricValue& first : curve.epochs.front().logged) {
         stored["metrics"][logged_column(first.name)].push_back(logged_number(epoch, first.name));

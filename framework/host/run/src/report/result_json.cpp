@@ -23,10 +23,7 @@
 namespace treadle::internal {
 namespace {
 
-/// JSON has no NaN: null stands for it.
-nlohmann::json number(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-}
+constexpr const char* kLossOfPart = "loss";
 
 /// "residual_sample" of "residual_sample.3", the table of output 3; nothing for other names.
 struct OutputName {
@@ -115,26 +112,6 @@ std::string csv_text(const nlohmann::json& table) {
   return text;
 }
 
-/// Sums in a fixed order; NaN (null) in any fold makes the mean NaN.
-struct Moments {
-  nlohmann::json mean;
-  nlohmann::json deviation;
-};
-
-Moments moments(const std::vector<nlohmann::json>& values) {
-  const auto count = static_cast<double>(values.size());
-  double sum = 0;
-  for (const nlohmann::json& value : values)
-    sum += value.is_number() ? value.get<double>() : NAN;
-  const double mean = sum / count;
-  double squares = 0;
-  for (const nlohmann::json& value : values) {
-    const double distance = (value.is_number() ? value.get<double>() : NAN) - mean;
-    squares += distance * distance;
-  }
-  return {number(mean), number(count > 1 ? std::sqrt(squares / (count - 1)) : NAN)};
-}
-
 nlohmann::json hash_of(const RowList& rows) {
   if (rows.empty())
     return {};
@@ -149,8 +126,8 @@ nlohmann::json hash_of(const RowList& rows) {
 }  // namespace
 
 nlohmann::json to_json(const engine::TrainingResult& result) {
-  nlohmann::json record = {{"final_loss", number(result.final_loss)},
-                           {"best_loss", number(result.best_loss)},
+  nlohmann::json record = {{"final_loss", number_json(result.final_loss)},
+                           {"best_loss", number_json(result.best_loss)},
                            {"best_epoch", result.best_epoch},
                            {"total_epochs", result.total_epochs},
                            {"training_time_seconds", result.training_time_seconds},
@@ -165,12 +142,18 @@ nlohmann::json to_json(const engine::TrainingResult& result) {
 }
 
 nlohmann::json to_json(const engine::ValidationResult& result) {
-  return {{"loss", number(result.loss)},
-          {"metrics", metrics_to_json(result.metrics.values)},
-          {"metric_list", metric_list(result.metrics.values)},
-          {"sample_count", result.sample_count},
-          {"validation_time_seconds", result.validation_time_seconds},
-          {"tables", to_json(result.metrics.tables)}};
+  nlohmann::json record{{"loss", number_json(result.loss)},
+                        {"metrics", metrics_to_json(result.metrics.values)},
+                        {"metric_list", metric_list(result.metrics.values)},
+                        {"sample_count", result.sample_count},
+                        {"validation_time_seconds", result.validation_time_seconds},
+                        {"tables", to_json(result.metrics.tables)}};
+  nlohmann::json undefined = undefined_json(result.metrics.values);
+  if (result.loss.is_undefined())
+    undefined["loss"] = result.loss.why();
+  if (!undefined.empty())
+    record["undefined"] = std::move(undefined);
+  return record;
 }
 
 nlohmann::json to_json(const AdaptationRecord& record) {
@@ -179,7 +162,7 @@ nlohmann::json to_json(const AdaptationRecord& record) {
   const auto put_numbers = [&](const std::vector<MetricValue>& values, nlohmann::json& into) {
     into["metrics"] = nlohmann::json::object();
     for (const MetricValue& value : values)
-      (is_loss(value) ? into["loss"] : into["metrics"][value.name]) = number(value.value);
+      (is_loss(value) ? into["loss"] : into["metrics"][value.name]) = number_json(value.value);
   };
   const auto numbers = [&](const std::vector<MetricValue>& values) {
     nlohmann::json stored = nlohmann::json::object();
@@ -307,7 +290,7 @@ nlohmann::json to_json(const MetricTable& table) {
   for (std::int64_t row = 0; row < values.size(0); ++row) {
     nlohmann::json cells = nlohmann::json::array();
     for (std::int64_t column = 0; column < values.size(1); ++column) {
-      cells.push_back(number(data[row * values.size(1) + column]));
+      cells.push_back(number_json(data[row * values.size(1) + column]));
     }
     rows.push_back(std::move(cells));
   }
@@ -366,11 +349,46 @@ const nlohmann::json& judging_part(const nlohmann::json& fold) {
   return fold.at(judging_key(fold));
 }
 
+Number judged_number(const nlohmann::json& part, const std::string& name) {
+  const nlohmann::json value =
+      name == kLossOfPart ? part.at(name) : part.at("metrics").value(name, nlohmann::json());
+  if (value.is_number())
+    return value.get<double>();
+  const auto reasons = part.find("undefined");
+  return reasons != part.end() && reasons->contains(name)
+             ? Number::undefined(reasons->at(name).get<std::string>())
+             : Number(NAN);
+}
+
+FoldMoments moments_over_folds(std::span<const Number> values) {
+  FoldMoments moments;
+  double sum = 0;
+  for (const Number& value : values) {
+    if (value.is_undefined()) {
+      ++moments.undefined;
+    } else {
+      sum += value;
+    }
+  }
+  const auto count = static_cast<double>(values.size() - moments.undefined);
+  if (count == 0) {
+    moments.mean = moments.deviation = values.empty() ? weighted_mean(0, 0) : values.front();
+    return moments;
+  }
+  moments.mean = sum / count;
+  double squares = 0;
+  for (const Number& value : values) {
+    if (!value.is_undefined())
+      squares += (value - moments.mean) * (value - moments.mean);
+  }
+  moments.deviation = count > 1 ? Number(std::sqrt(squares / (count - 1)))
+                                : Number::undefined("one fold has a value");
+  return moments;
+}
+
 nlohmann::json cross_validation_summary(const nlohmann::json& folds) {
-  std::vector<nlohmann::json> losses;
   double seconds = 0;
   for (const nlohmann::json& fold : folds) {
-    losses.push_back(judging_part(fold).at("loss"));
     seconds += fold.at("training_time_seconds").get<double>();
     for (const auto& [part, key] : {std::pair("validation", "validation_time_seconds"),
                                     std::pair("test", "test_time_seconds")}) {
@@ -378,23 +396,39 @@ nlohmann::json cross_validation_summary(const nlohmann::json& folds) {
         seconds += fold.at(part).at(key).get<double>();
     }
   }
-  const Moments loss = moments(losses);
+  nlohmann::json undefined = nlohmann::json::object();
+  const auto over_folds = [&](const std::string& name) {
+    std::vector<Number> values;
+    std::string where;
+    for (const nlohmann::json& fold : folds) {
+      values.push_back(judged_number(judging_part(fold), name));
+      if (values.back().is_undefined() && where.empty())
+        where = fold.at("name").get<std::string>() + ": " + values.back().why();
+    }
+    FoldMoments moments = moments_over_folds(values);
+    if (moments.undefined > 0) {
+      undefined[name] = "in " + std::to_string(moments.undefined) + " of " +
+                        std::to_string(values.size()) + " folds (" + where + ")";
+    }
+    return moments;
+  };
   nlohmann::json means = nlohmann::json::object();
   nlohmann::json deviations = nlohmann::json::object();
   for (const auto& [name, ignored] : judging_part(folds.front()).at("metrics").items()) {
-    std::vector<nlohmann::json> values;
-    for (const nlohmann::json& fold : folds)
-      values.push_back(judging_part(fold).at("metrics").value(name, nlohmann::json()));
-    const Moments metric = moments(values);
-    means[name] = metric.mean;
-    deviations[name] = metric.deviation;
+    const FoldMoments metric = over_folds(name);
+    means[name] = number_json(metric.mean);
+    deviations[name] = number_json(metric.deviation);
   }
-  return {{"mean_loss", loss.mean},
-          {"std_loss", loss.deviation},
-          {"mean_metrics", std::move(means)},
-          {"std_metrics", std::move(deviations)},
-          {"fold_results", folds},
-          {"total_time_seconds", seconds}};
+  const FoldMoments loss = over_folds(kLossOfPart);
+  nlohmann::json summary{{"mean_loss", number_json(loss.mean)},
+                         {"std_loss", number_json(loss.deviation)},
+                         {"mean_metrics", std::move(means)},
+                         {"std_metrics", std::move(deviations)},
+                         {"fold_results", folds},
+                         {"total_time_seconds", seconds}};
+  if (!undefined.empty())
+    summary["undefined"] = std::move(undefined);
+  return summary;
 }
 
 }  // namespace treadle::internal

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -61,8 +63,20 @@ nlohmann::json forward_cost_record(const DocumentComponents& components, const M
 std::string_view judging_key(const nlohmann::json& fold);
 const nlohmann::json& judging_part(const nlohmann::json& fold);
 
-/// mean_loss, std_loss, mean_metrics, std_metrics, fold_results, total_time_seconds. std is the
-/// sample standard deviation (divided by n - 1).
+/// "loss" or a metric of such a part.
+Number judged_number(const nlohmann::json& part, const std::string& name);
+
+/// Over the folds in which a number is defined; undefined where it is in none. Sums are in order of
+/// the folds. The deviation is that of the sample (divided by n - 1).
+struct FoldMoments {
+  Number mean;
+  Number deviation;
+  std::size_t undefined = 0;  ///< folds
+};
+FoldMoments moments_over_folds(std::span<const Number> values);
+
+/// mean_loss, std_loss, mean_metrics, std_metrics, fold_results, total_time_seconds; and under
+/// "undefined", by name, which folds are not in a mean, and why.
 nlohmann::json cross_validation_summary(const nlohmann::json& folds);
 
 }  // namespace treadle::internal

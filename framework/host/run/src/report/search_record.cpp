@@ -12,6 +12,7 @@
 
 #include <treadle/base/config.h>
 #include <treadle/base/error.h>
+#include <treadle/core/history.h>
 
 #include "report/json_path.h"
 #include "store/trial_paths.h"
@@ -109,36 +110,40 @@ std::optional<std::size_t> place_of(const SearchRecord& search, const Json& numb
   return static_cast<std::size_t>(found - search.trials.begin());
 }
 
-double value_at(const EpochSummary& epoch, const std::string& objective) {
-  if (objective == "val_loss")
-    return epoch.val_loss.value_or(kNone);
-  const auto found = std::find_if(epoch.metrics.begin(), epoch.metrics.end(),
-                                  [&](const MetricValue& one) { return one.name == objective; });
-  return found == epoch.metrics.end() ? kNone : found->value;
+Number value_at(const EpochSummary& epoch, const std::string& objective) {
+  const std::optional<MetricValue> found = find_value(epoch, objective);
+  return found ? found->value : Number(kNone);
 }
 
 using Fits = std::vector<const ReportInput::Curve*>;
 
-/// The mean over the fits of a trial, for the epochs that each of them has. Where all have ended,
+/// The mean over the fits of a trial, those that are undefined left out, for the epochs that each
+/// of them has. Where all have ended,
 /// one that did before the others keeps its last value.
 SearchRecord::Curve mean_curve(const Fits& fits, const std::string& objective, bool have_ended) {
   struct Sum {
     double value = 0;
     std::size_t fits = 0;
+    std::size_t defined = 0;
+
+    void add(const Number& of_fit) {
+      ++fits;
+      if (of_fit.is_undefined())
+        return;
+      value += of_fit;
+      ++defined;
+    }
   };
   std::map<std::int64_t, Sum> sums;
   for (const ReportInput::Curve* fit : fits) {
     for (const EpochSummary& epoch : fit->epochs) {
-      Sum& sum = sums[epoch.epoch];
-      sum.value += value_at(epoch, objective);
-      ++sum.fits;
+      sums[epoch.epoch].add(value_at(epoch, objective));
     }
   }
   for (const ReportInput::Curve* fit : fits) {
     const EpochSummary& last = fit->epochs.back();
     for (auto later = sums.upper_bound(last.epoch); have_ended && later != sums.end(); ++later) {
-      later->second.value += value_at(last, objective);
-      ++later->second.fits;
+      later->second.add(value_at(last, objective));
     }
   }
   SearchRecord::Curve curve;
@@ -146,7 +151,7 @@ SearchRecord::Curve mean_curve(const Fits& fits, const std::string& objective, b
     if (sum.fits != fits.size())
       continue;
     curve.epochs.push_back(static_cast<double>(epoch));
-    curve.values.push_back(sum.value / static_cast<double>(sum.fits));
+    curve.values.push_back(weighted_mean(sum.value, static_cast<double>(sum.defined)));
   }
   const bool is_empty = std::all_of(curve.values.begin(), curve.values.end(),
                                     [](double value) { return std::isnan(value); });

@@ -8,6 +8,7 @@
 #include <treadle/core/history.h>
 
 #include "events/history_file.h"
+#include "report/result_json.h"
 
 namespace treadle::internal {
 namespace {
@@ -39,6 +40,10 @@ std::vector<KnownNumber> numbers_of(const DocumentComponents& components) {
   for (std::size_t i = 0; i < row.metrics.size(); ++i)
     known.push_back({row.metrics[i].name, written.metrics[i].name, row.metrics[i].direction});
   return known;
+}
+
+Number scaled(const Number& number, double factor, double added) {
+  return number.is_undefined() ? number : Number(factor * number + added);
 }
 
 std::vector<std::string> known_names(const std::vector<KnownNumber>& known) {
@@ -101,12 +106,9 @@ Objectives::Objectives(const SearchSettings& settings, const DocumentComponents&
   }
 }
 
-double Objectives::number_of(const FitResult& fit, const std::string& name) const {
-  const auto as_number = [](const nlohmann::json& value) {
-    return value.is_number() ? value.get<double>() : NAN;
-  };
+Number Objectives::number_of(const FitResult& fit, const std::string& name) const {
   if (name == kParameters)
-    return as_number(fit.result.at("model_info").at("parameter_count"));
+    return fit.result.at("model_info").at("parameter_count").get<double>();
   if (name == kFlops || name == kLatency) {
     const nlohmann::json& cost = fit.result.at("forward_cost");
     const auto flops = cost.at("operations").get<double>();
@@ -114,44 +116,41 @@ double Objectives::number_of(const FitResult& fit, const std::string& name) cons
                           : machine_.seconds(flops, cost.at("bytes").get<double>(),
                                              cost.at("calls").get<double>());
   }
-  const nlohmann::json& validation = fit.result.at("validation");
-  if (name == kLoss)
-    return as_number(validation.at("loss"));
-  return as_number(validation.at("metrics").value(name, nlohmann::json()));
+  return judged_number(fit.result.at("validation"), name == kLoss ? "loss" : name);
 }
 
-double Objectives::mean_of(const std::vector<FitResult>& folds, const std::string& name) const {
-  double sum = 0;
+Number Objectives::mean_of(const std::vector<FitResult>& folds, const std::string& name) const {
+  std::vector<Number> values;
   for (const FitResult& fold : folds)
-    sum += number_of(fold, name);
-  return sum / static_cast<double>(folds.size());
+    values.push_back(number_of(fold, name));
+  return moments_over_folds(values).mean;
 }
 
-std::vector<double> Objectives::values(const std::vector<FitResult>& folds) const {
-  std::vector<double> values;
-  for (const Number& number : objectives_)
-    values.push_back(number.sign * mean_of(folds, number.name));
+std::vector<Number> Objectives::values(const std::vector<FitResult>& folds) const {
+  std::vector<Number> values;
+  for (const Goal& goal : objectives_)
+    values.push_back(scaled(mean_of(folds, goal.name), goal.sign, 0));
   return values;
 }
 
-std::vector<double> Objectives::constraints(const std::vector<FitResult>& folds) const {
-  std::vector<double> values;
+std::vector<Number> Objectives::constraints(const std::vector<FitResult>& folds) const {
+  std::vector<Number> values;
   for (const Bound& bound : bounds_)
-    values.push_back(bound.sign * mean_of(folds, bound.name) + bound.limit);
+    values.push_back(scaled(mean_of(folds, bound.name), bound.sign, bound.limit));
   return values;
 }
 
-std::optional<double> Objectives::value_after(const EpochSummary& epoch) const {
-  const Number& first = objectives_.front();
+std::optional<Number> Objectives::value_after(const EpochSummary& epoch) const {
+  const Goal& first = objectives_.front();
   if (first.column.empty())
     return std::nullopt;
   const std::optional<MetricValue> value = find_value(epoch, first.column);
-  return value ? std::optional(first.sign * value->value) : std::nullopt;
+  return value ? std::optional(scaled(value->value, first.sign, 0)) : std::nullopt;
 }
 
 nlohmann::json Objectives::record() const {
   nlohmann::json all = nlohmann::json::array();
-  for (const Number& number : objectives_) {
+  for (const Goal& number : objectives_) {
     all.push_back(
         {{"name", number.name}, {"direction", number.sign < 0 ? "maximize" : "minimize"}});
   }

@@ -31,12 +31,12 @@ class Objectives {
   bool have_constraints() const { return !bounds_.empty(); }
   /// Whether results of fits must have their "forward_cost".
   bool need_cost() const { return need_cost_; }
-  /// Of a trial whose folds have all completed: their means. NaN where a fold has no such number.
-  std::vector<double> values(const std::vector<FitResult>& folds) const;
-  /// Each holds at or below 0; NaN is no number.
-  std::vector<double> constraints(const std::vector<FitResult>& folds) const;
+  /// Of a trial whose folds have all completed: their means.
+  std::vector<Number> values(const std::vector<FitResult>& folds) const;
+  /// Each holds at or below 0.
+  std::vector<Number> constraints(const std::vector<FitResult>& folds) const;
   /// The first objective after an epoch; nothing where the epoch was not validated.
-  std::optional<double> value_after(const EpochSummary& epoch) const;
+  std::optional<Number> value_after(const EpochSummary& epoch) const;
 
   bool maximizes(std::size_t objective) const { return objectives_[objective].sign < 0; }
   /// In the direction of the document.
@@ -47,14 +47,14 @@ class Objectives {
   nlohmann::json record() const;
 
  private:
-  struct Number {
+  struct Goal {
     std::string name;
     std::string column;  ///< its name in the history
     double sign = 1;     ///< -1: higher is better
   };
-  /// The mean over the folds.
-  double mean_of(const std::vector<FitResult>& folds, const std::string& name) const;
-  double number_of(const FitResult& fit, const std::string& name) const;
+  /// The mean over the folds in which it is defined.
+  Number mean_of(const std::vector<FitResult>& folds, const std::string& name) const;
+  Number number_of(const FitResult& fit, const std::string& name) const;
 
   struct Bound {
     std::string name;
@@ -62,7 +62,7 @@ class Objectives {
     double limit;  ///< added to it
   };
 
-  std::vector<Number> objectives_;
+  std::vector<Goal> objectives_;
   std::vector<Bound> bounds_;
   LatencyModel machine_;
   bool need_cost_ = false;

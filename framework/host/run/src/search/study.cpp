@@ -508,7 +508,9 @@ void Study::make_training(StudyTrial& trial) {
       fit.start = WarmStart{names_of(*trial.now.copied_from)[training.fits.size()],
                             WarmStart::From::kCheckpoint};
     }
-    training.fits.push_back({.planned = std::move(fit), .values = trial.inherited});
+    training.fits.push_back({.planned = std::move(fit)});
+    for (const IntermediateValue& value : trial.inherited)
+      training.fits.back().values.push_back({value.step, value.value});
   }
 }
 
@@ -569,15 +571,18 @@ FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
   const bool is_alone = trial.training->fits.size() == 1;
   const bool is_judged =
       epoch.epoch > trial.judged && trial.next_judged && epoch.epoch >= *trial.next_judged;
-  std::optional<double> value = objectives_.value_after(epoch);
+  const std::optional<Number> number = objectives_.value_after(epoch);
+  std::optional<FoldValue> value;
+  if (number)
+    value = {epoch.epoch, number->is_undefined() ? std::nullopt : std::optional(number->value())};
   // An epoch that is judged and was not validated has the value of the last one that was.
-  if (!value && is_judged && !fit.values.empty())
-    value = fit.values.back().value;
+  else if (is_judged && !fit.values.empty())
+    value = {epoch.epoch, fit.values.back().value};
   if (value) {
-    fit.values.push_back({epoch.epoch, *value});
-    if (is_alone) {
+    fit.values.push_back(*value);
+    if (is_alone && value->value) {
       trial.now.intermediate = mean_of_folds(trial.training->fits);
-      journal_.reported(trial.now.number, {epoch.epoch, objectives_.in_document(0, *value)});
+      journal_.reported(trial.now.number, {epoch.epoch, objectives_.in_document(0, *value->value)});
     }
   }
   // Another process has taken this job over. A verdict that is due is given all the same: should
@@ -592,6 +597,8 @@ FitVerdict Study::reported(const FitId& id, const EpochSummary& epoch) {
     return otherwise;
   if (!is_alone)
     return FitVerdict::kPause;
+  if (!fit.values.back().value)  // what is undefined prunes nothing
+    return otherwise;
   const PrunerVerdict verdict = judge(trial, epoch.epoch);
   if (verdict == PrunerVerdict::kContinue)
     return otherwise;
@@ -722,19 +729,19 @@ PrunerVerdict Study::judge_folds(StudyTrial& trial) {
 
 void Study::settle_completed(StudyTrial& trial) {
   const std::vector<FitResult>& folds = trial.training->folds->folds();
-  trial.now.values = objectives_.values(folds);
-  trial.now.constraints = objectives_.constraints(folds);
-  for (double& value : trial.now.constraints) {
-    if (std::isnan(value))
-      value = std::numeric_limits<double>::max();
-  }
-  for (std::size_t i = 0; i < trial.now.values.size(); ++i) {
-    if (!std::isfinite(trial.now.values[i])) {
-      trial.error = settings_.objectives[i] + " is not a finite number";
-      trial.now.values.clear();
-      trial.now.constraints.clear();
+  const std::vector<Number> values = objectives_.values(folds);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].is_known()) {
+      trial.error =
+          settings_.objectives[i] + (values[i].is_undefined() ? " is undefined: " + values[i].why()
+                                                              : " is not a finite number");
       return end_job(trial, TrialState::kFailed);
     }
+  }
+  trial.now.values.assign(values.begin(), values.end());
+  for (const Number& value : objectives_.constraints(folds)) {
+    trial.now.constraints.push_back(std::isnan(value) ? std::numeric_limits<double>::max()
+                                                      : value.value());
   }
   end_job(trial, TrialState::kComplete);
 }

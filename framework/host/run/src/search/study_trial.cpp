@@ -7,9 +7,9 @@ namespace treadle::internal {
 namespace {
 
 /// The newest value that is not of a later epoch.
-const IntermediateValue* value_at(const std::vector<IntermediateValue>& values, std::int64_t step) {
-  const IntermediateValue* newest = nullptr;
-  for (const IntermediateValue& value : values) {
+const FoldValue* value_at(const std::vector<FoldValue>& values, std::int64_t step) {
+  const FoldValue* newest = nullptr;
+  for (const FoldValue& value : values) {
     if (value.step <= step)
       newest = &value;
   }
@@ -32,12 +32,10 @@ std::int64_t own_epochs(const StudyTrial& trial) {
 }
 
 std::vector<IntermediateValue> mean_of_folds(const std::vector<TrialFit>& fits) {
-  if (fits.size() == 1)
-    return fits.front().values;
   std::vector<std::int64_t> steps;
   std::int64_t reached = std::numeric_limits<std::int64_t>::max();
   for (const TrialFit& fit : fits) {
-    for (const IntermediateValue& value : fit.values)
+    for (const FoldValue& value : fit.values)
       steps.push_back(value.step);
     if (fit.state != TrialFit::State::kEnded)
       reached = std::min(reached, fit.values.empty() ? 0 : fit.values.back().step);
@@ -47,14 +45,18 @@ std::vector<IntermediateValue> mean_of_folds(const std::vector<TrialFit>& fits) 
   std::vector<IntermediateValue> means;
   for (const std::int64_t step : steps) {
     double sum = 0;
+    double defined = 0;
     bool all_have_one = step <= reached;
     for (const TrialFit& fit : fits) {
-      const IntermediateValue* value = value_at(fit.values, step);
+      const FoldValue* value = value_at(fit.values, step);
       all_have_one = all_have_one && value != nullptr;
-      sum += value != nullptr ? value->value : 0;
+      if (value == nullptr || !value->value)
+        continue;
+      sum += *value->value;
+      ++defined;
     }
-    if (all_have_one)
-      means.push_back({step, sum / static_cast<double>(fits.size())});
+    if (all_have_one && defined > 0)
+      means.push_back({step, sum / defined});
   }
   return means;
 }

@@ -18,6 +18,12 @@
 
 namespace treadle::internal {
 
+/// The objective of a fold after an epoch.
+struct FoldValue {
+  std::int64_t step = 0;
+  std::optional<double> value;  ///< nothing: undefined
+};
+
 /// One training of a trial: of a fold.
 struct TrialFit {
   enum class State { kWaiting, kRunning, kPaused, kEnded };
@@ -26,7 +32,7 @@ struct TrialFit {
   bool is_known = false;                                            ///< to the runner
   std::optional<std::chrono::steady_clock::time_point> begun = {};  ///< while it has a slot
   bool is_at_first_epoch = false;                                   ///< since it has its slot
-  std::vector<IntermediateValue> values = {};
+  std::vector<FoldValue> values = {};
 };
 
 /// What a trial has while it may still be trained.
@@ -59,7 +65,8 @@ bool has_running_fit(const StudyTrial& trial);
 /// How many of its epochs, up to the last that has a value, it was trained for itself, instead of
 /// taking them over from another trial.
 std::int64_t own_epochs(const StudyTrial& trial);
-/// The values of a trial from those of its folds: their mean, after epochs that all have reached.
+/// The values of a trial from those of its folds: the mean of those that are defined, after epochs
+/// that all have reached; none where none is.
 /// A fold that ended by itself keeps its last value.
 std::vector<IntermediateValue> mean_of_folds(const std::vector<TrialFit>& fits);
 

@@ -123,6 +123,11 @@ void FitContext::settle() {
     std::exchange(settled_, nullptr)();
 }
 
+void FitContext::do_note_once(const std::string& subject, const std::string& text) {
+  if (run_.log.is_first_of(subject))
+    do_note(text);
+}
+
 void FitContext::do_note(const std::string& text) {
   if (!events_)
     return run_.log.note(text);

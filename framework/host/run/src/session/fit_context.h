@@ -76,6 +76,7 @@ class FitContext final : public engine::RunContext {
   void do_step_completed(const StepProgress& progress) override;
   void do_epoch_completed(const EpochSummary& summary) override;
   void do_note(const std::string& text) override;
+  void do_note_once(const std::string& subject, const std::string& text) override;
   void do_save_checkpoint(const StateDict& state, const engine::TrainingPosition& position,
                           int keep) override;
   std::optional<StateDict> do_resume_state() override;

@@ -481,7 +481,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   finished.result["rows"] = rows_record(*node.fit.rows, fit.components().dataset().is_stream());
   finished.result["transformed_target"] = fit.transforms_targets();
   std::vector<MetricValue> metrics;
-  double final_loss = training.final_loss;
+  Number final_loss = training.final_loss;
   if (is_validated) {
     const engine::ValidationResult validation =
         context.saying_where([&] { return fit.validate(run_.options.stop); });

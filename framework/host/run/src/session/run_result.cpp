@@ -77,6 +77,13 @@ nlohmann::json baseline_records(const CrossValidation& plan) {
   return records;
 }
 
+/// What is said of the training that the run's model is from.
+constexpr const char* kOfOneModel[] = {
+    "final_loss",     "best_loss",    "best_epoch",    "total_epochs", "stop_reason",
+    "weights",        "validation",   "test",          "rows",         "training_time_seconds",
+    "replayed_steps", "not_captured", "skipped_steps", "prequential",  "structures",
+};
+
 /// The chosen fit's result, and what the folds came to together.
 nlohmann::json result_of_fits(const RunParts& run, const CrossValidation& plan) {
   const std::vector<FitResult>& folds = plan.folds();
@@ -84,7 +91,13 @@ nlohmann::json result_of_fits(const RunParts& run, const CrossValidation& plan) 
   result.erase("name");
   result.erase("drawing");
   result["model_path"] = plan.has_single_model() ? run.folder.weights().filename().string() : "";
-  if (folds.size() > 1) {
+  if (!plan.has_single_model()) {
+    // It is the first fold's, and that is no model of the run.
+    for (const char* const key : kOfOneModel)
+      result.erase(key);
+  }
+  // One fold is a plan of folds as well, where a model of all rows follows.
+  if (folds.size() > 1 || plan.plan().refit) {
     nlohmann::json results = results_of(folds);
     for (std::size_t i = 0; i < results.size(); ++i) {
       results[i]["name"] = plan.plan().folds[i].name;

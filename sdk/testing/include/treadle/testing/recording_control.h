@@ -32,6 +32,7 @@ class RecordingControl final : public TrainingControl {
   std::string stop_reason;  ///< empty: not stopped
   std::string chosen_by;    ///< empty: the training ends with its last weights
   std::int64_t kept = 0;    ///< how often weights were kept
+  std::vector<std::string> followed;
   std::int64_t tolerated = 0;
   bool logs_norm = false;
   double factor = 1;
@@ -47,7 +48,6 @@ class RecordingControl final : public TrainingControl {
   bool is_refit() const override { return refit; }
   std::int64_t epochs_done() const override { return epoch; }
   std::int64_t steps_done() const override { return epoch * steps_per_epoch; }
-  bool is_ending() const override { return epoch >= planned_epochs || !stop_reason.empty(); }
   double seconds() const override { return time; }
   double learning_rate() const override { return rate * factor; }
   Model& model() override { return tiny; }
@@ -58,6 +58,7 @@ class RecordingControl final : public TrainingControl {
     return (steps(duration) + steps_per_epoch - 1) / steps_per_epoch;
   }
   const std::vector<std::string>& logged_names() override { return names; }
+  void follow(const std::string& name) override { followed.push_back(name); }
 
   void average_weights(const WeightAveraging& averaging) override { averages.push_back(averaging); }
   void end_with_kept_weights(const std::string& by) override { chosen_by = by; }

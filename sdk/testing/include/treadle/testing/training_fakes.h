@@ -181,7 +181,9 @@ class RollCall final : public MetricComputer {
     sum_ += more.sum_;
   }
   MetricResult do_compute() const override {
-    return {{{"mae", sum_ / static_cast<double>(rows_.size()), Direction::kLowerIsBetter}}, {}};
+    return {{{"mae", weighted_mean(sum_, static_cast<double>(rows_.size())),
+              Direction::kLowerIsBetter}},
+            {}};
   }
   StateDict do_state() const override {
     StateDict state;
