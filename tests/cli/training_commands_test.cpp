@@ -1,9 +1,12 @@
 // The commands that treadle-run executes.
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <sstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -676,6 +679,22 @@ TEST_F(TrainingCommands, GraphDrawsAndListsTheModel) {
   EXPECT_THAT(run({"graph", "points.json", "--model"}).out, StartsWith("digraph"))
       << "a ready-made network is a flow, too";
   EXPECT_THAT(run({"graph", "flow.json", "--table"}).err, HasSubstr("add --model"));
+}
+
+/// It is read several times, also by the program that takes the process over.
+TEST_F(TrainingCommands, ADocumentMayComeThroughAPipe) {
+  given_document(2);
+  const std::string document = read(folder() / "points.json");
+  ASSERT_EQ(mkfifo((folder() / "pipe").c_str(), 0600), 0);
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"check", "pipe"}, {"check", "pipe", "--dry-run"}, {"run", "pipe", "--quiet"}}) {
+    std::thread writer([&] { std::ofstream(folder() / "pipe") << document; });
+
+    const Finished finished = run(words);
+
+    writer.join();
+    EXPECT_EQ(finished.code, 0) << finished.err;
+  }
 }
 
 TEST_F(TrainingCommands, CtrlCSavesAndSaysHowToGoOn) {

@@ -32,8 +32,8 @@ void write_rows(const fs::path& file, const std::vector<Fold>& folds, unsigned s
   rows << "a,b,group,weight,y\n";
   for (std::size_t fold = 0; fold < folds.size(); ++fold) {
     for (int row = 0; row < 14; ++row) {
-      const bool yes = folds[fold] == Fold::kOfOneClass ||
-                       (folds[fold] != Fold::kOfTheOther && row % 2 == 0);
+      const bool yes =
+          folds[fold] == Fold::kOfOneClass || (folds[fold] != Fold::kOfTheOther && row % 2 == 0);
       rows << noise(random) + (yes ? 1 : 0) << "," << noise(random) << "," << fold << ","
            << (folds[fold] == Fold::kWithoutWeight ? 0 : 1 + row % 3) << "," << (yes ? "yes" : "no")
            << "\n";

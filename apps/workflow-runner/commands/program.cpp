@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <treadle/base/version.h>
 
 #include "failure.h"
+#include "piped_document.h"
 #include "terminal.h"
 
 namespace treadle::cli {
@@ -22,8 +24,26 @@ bool wants_json(const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), "--json") != words.end();
 }
 
-void execute(const std::vector<std::string>& words, const Program& program) {
-  const CommandLine line = parse_command_line(words);
+/// Of the words, those that are the line's documents.
+void keep_piped_documents(const CommandLine& line, std::span<char*> words) {
+  const std::vector<Argument>& arguments = line.command->arguments;
+  for (std::size_t i = 0; i < std::min(arguments.size(), line.arguments.size()); ++i) {
+    const auto word = std::find_if(words.begin(), words.end(),
+                                   [&](const char* one) { return line.arguments[i] == one; });
+    if (arguments[i].name == "DOCUMENT" && word != words.end())
+      keep_piped_document(*word);
+  }
+}
+
+void execute(std::span<char*> words, const Program& program) {
+  const auto parsed = [&] {
+    return parse_command_line(std::vector<std::string>(words.begin(), words.end()));
+  };
+  CommandLine line = parsed();
+  if (!line.help && !line.version) {
+    keep_piped_documents(line, words);
+    line = parsed();
+  }
   const Terminal out(STDOUT_FILENO);
   if (line.help)
     return out.answer(help_text(line, out.width()));
@@ -71,7 +91,7 @@ int run_program(int argc, char** argv, const Program& program) {
   signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   try {
-    execute(words, program);
+    execute(std::span(argv + std::min(argc, 1), argv + argc), program);
     return 0;
   } catch (const AlreadyTold& told) {
     return static_cast<int>(told.kind);

@@ -18,6 +18,11 @@ namespace treadle::cli {
 namespace {
 
 constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+/// nohup ignores SIGHUP, and a shell SIGINT of what it starts with &: that stays so, as POSIX has
+/// it. Nobody means to make a training deaf to SIGTERM.
+bool may_be_ignored(int signal) {
+  return signal != SIGTERM;
+}
 // Long enough to end in order where that is possible.
 constexpr int kPatienceMs = 1000;
 constexpr int kExitCode = static_cast<int>(ErrorKind::kInterrupted);
@@ -89,8 +94,11 @@ Interruption::Interruption(std::function<void(bool)> on_request, std::function<v
   action.sa_handler = treadle_note_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < kSignals.size(); ++i)
-    sigaction(kSignals[i], &action, &impl_->before[i]);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], nullptr, &impl_->before[i]);
+    if (!may_be_ignored(kSignals[i]) || impl_->before[i].sa_handler != SIG_IGN)
+      sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 Interruption::~Interruption() {

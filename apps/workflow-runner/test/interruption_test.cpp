@@ -51,6 +51,24 @@ TEST(Interruption, GivesTheSignalsBack) {
   EXPECT_EQ(before.sa_handler, after.sa_handler);
 }
 
+/// nohup and the background jobs of a shell: POSIX has it that what was ignored stays so.
+TEST(Interruption, LeavesIgnoredSignalsIgnoredButSigterm) {
+  for (const int signal : {SIGINT, SIGHUP, SIGTERM}) {
+    struct sigaction ignored {};
+    ignored.sa_handler = SIG_IGN;
+    struct sigaction before {};
+    sigaction(signal, &ignored, &before);
+    std::atomic<int> requests{0};
+    {
+      Interruption interruption([&](bool) { ++requests; }, [] {});
+      raise(signal);
+      EXPECT_EQ(before_long([&] { return requests == 1 || signal != SIGTERM; }), true);
+    }
+    EXPECT_EQ(requests, signal == SIGTERM ? 1 : 0) << "signal " << signal;
+    sigaction(signal, &before, nullptr);
+  }
+}
+
 TEST(InterruptionDeathTest, EndsTheProcessAtTheSecondSignalWhateverItIsDoing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

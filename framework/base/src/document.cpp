@@ -83,6 +83,14 @@ json& part_to_set(json& value, const std::string& key, std::string_view pointer,
   return value[*index];
 }
 
+/// What relative paths start from. A pipe lies nowhere: there it is the folder one works in.
+std::filesystem::path folder_of(const std::string& file) {
+  const std::filesystem::path folder =
+      std::filesystem::absolute(file).parent_path().lexically_normal();
+  const bool is_pipe = folder == "/dev" || folder == "/dev/fd" || folder == "/proc/self/fd";
+  return is_pipe ? std::filesystem::current_path() : folder;
+}
+
 }  // namespace
 
 Document::Document() = default;
@@ -98,7 +106,7 @@ std::shared_ptr<Document> Document::parse(std::string_view text, std::string fil
 
   std::shared_ptr<Document> document(new Document);
   document->text_ = text;
-  document->folder_ = std::filesystem::absolute(file).parent_path().lexically_normal();
+  document->folder_ = folder_of(file);
   document->file_ = std::move(file);
   document->line_starts_.push_back(0);
   for (std::size_t i = 0; i < text.size(); ++i) {
