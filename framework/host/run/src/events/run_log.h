@@ -25,8 +25,8 @@ class RunLog {
 
   void notify(EventDispatcher::Call call) { dispatcher_.notify(std::move(call)); }
   void note(const std::string& text);
-  /// Whether it is asked about `subject` for the first time: what many trainings would note, one
-  /// does.
+  /// True for the first call with this `subject`, so that a note which every training would make is
+  /// made once.
   bool is_first_of(const std::string& subject);
   EventDispatcher& dispatcher() { return dispatcher_; }
 

@@ -209,6 +209,8 @@ nlohmann::json to_json(const AdaptationRecord& record) {
                         {"variances", numbers(record.summary.variances)},
                         {"metric_list", metric_list(metrics)}};
   put_numbers(record.summary.means, stored);
+  if (nlohmann::json undefined = undefined_json(record.summary.means); !undefined.empty())
+    stored["undefined"] = std::move(undefined);
   return stored;
 }
 
