@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
@@ -132,6 +134,24 @@ TEST_F(StateFolder, IsInPlaceThoughTheOneBeforeCannotBeDeleted) {
   const std::string making = "state." + std::to_string(::getpid()) + ".tmp";
   for (const fs::path& at : {folder(), scratch_ / making})
     ::chmod((at / "theirs").c_str(), 0700);
+}
+
+TEST_F(StateFolder, IsWrittenThoughAnotherProcessTakesTheFolderAboveAway) {
+  using std::chrono::microseconds;
+  StateDict state;
+  state.put("values", at::arange(1000));
+  for (microseconds delay{0}; delay < microseconds{3000}; delay += microseconds{30}) {
+    const fs::path trial = scratch_ / std::to_string(delay.count());
+    std::thread other([&] {
+      std::this_thread::sleep_for(delay);
+      std::error_code ignored;
+      fs::rename(trial, trial.string() + ".gone", ignored);
+    });
+
+    EXPECT_NO_THROW(write_state_folder(trial / "state", state)) << delay.count() << " us";
+
+    other.join();
+  }
 }
 
 TEST_F(StateFolder, RefusesNamesThatAreNone) {

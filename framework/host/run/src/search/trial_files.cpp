@@ -1,7 +1,10 @@
 #include "search/trial_files.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <string>
 #include <system_error>
 
 #include "search/best_trials.h"
@@ -10,6 +13,20 @@
 namespace treadle::internal {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// In one instant: a process that lost this trial while it was frozen may be writing there, and
+/// finds either all it has written or nothing. What a kill leaves, RunFolder::open() removes.
+void remove_at_once(const fs::path& folder) {
+  fs::path gone = folder.parent_path();
+  gone += "-" + folder.filename().string() + "." + std::to_string(getpid()) + ".tmp";
+  std::error_code ignored;  // of files that are in nobody's way
+  fs::rename(folder, gone, ignored);
+  fs::remove_all(gone, ignored);
+}
+
+}  // namespace
 
 void TrialFiles::ended(const StudyTrial& trial, const std::vector<StudyTrial>& trials) {
   const std::int64_t number = trial.now.number;
@@ -32,10 +49,9 @@ void TrialFiles::ended(const StudyTrial& trial, const std::vector<StudyTrial>& t
 
 void TrialFiles::remove(std::int64_t number, bool keeps_result) {
   const std::string path = trial_path(number);
-  std::error_code ignored;  // of files that are in nobody's way
-  fs::remove_all(folder_.checkpoints(path), ignored);
+  remove_at_once(folder_.checkpoints(path));
   if (!keeps_result)
-    fs::remove_all(folder_.fit_result(path), ignored);
+    remove_at_once(folder_.fit_result(path));
 }
 
 void TrialFiles::remove(const std::vector<std::string>& fits) {

@@ -110,8 +110,9 @@ std::optional<CheckpointStore::Loaded> CheckpointStore::load_latest(
     }
   }
   // Never a silent start from the beginning: people may be able to restore what hours of training
-  // made.
-  if (!candidates.empty()) {
+  // made. Unless another process took the folder away meanwhile, with a trial that has ended.
+  std::error_code error;
+  if (!candidates.empty() && fs::exists(folder_, error)) {
     throw StorageError(folder_.string() +
                        ": none of the checkpoints can be used; restore one from a copy, or delete "
                        "this folder to train from the beginning" +

@@ -147,7 +147,7 @@ void write_state_folder(const fs::path& folder, const StateDict& state) {
   fs::path making = folder;
   making += "." + std::to_string(getpid()) + ".tmp";
   std::error_code error;
-  const auto make = [&] {
+  const auto write = [&] {
     fs::remove_all(making, error);
     fs::create_directories(making, error);
     if (error)
@@ -155,19 +155,21 @@ void write_state_folder(const fs::path& folder, const StateDict& state) {
     try {
       write_files(making, state);
     } catch (...) {
-      if (fs::exists(making, error)) {
-        fs::remove_all(making, error);
-        throw;
-      }
-      return false;  // another process has cleared the folder meanwhile
+      if (!fs::exists(making, error))
+        return false;
+      fs::remove_all(making, error);
+      throw;
     }
-    return true;
+    put_in_place(making, folder, error);
+    std::error_code ignored;
+    if (error && fs::exists(making, ignored))
+      throw StorageError(folder.string() + ": cannot be put in place: " + error.message());
+    return !error;
   };
-  if (!make() && !make())
+  // Another process may take the folder above away meanwhile: that of a trial which this process
+  // lost while it was frozen.
+  if (!write() && !write())
     throw StorageError(making.string() + ": is removed by another process while it is written");
-  put_in_place(making, folder, error);
-  if (error)
-    throw StorageError(folder.string() + ": cannot be put in place: " + error.message());
   sync_folder(folder.parent_path());
 }
 
