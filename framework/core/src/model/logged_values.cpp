@@ -24,7 +24,9 @@ constexpr Word kWords[] = {
     {"max", Reduction::kMax, [](const at::Tensor& value) { return value.max(); }},
     {"min", Reduction::kMin, [](const at::Tensor& value) { return value.min(); }},
     {"norm", Reduction::kNorm,
-     [](const at::Tensor& value) { return at::linalg_vector_norm(value, 2); }},
+     [](const at::Tensor& value) {
+       return at::linalg_vector_norm(value, 2, {}, false, at::kDouble);
+     }},
 };
 
 /// A type in which sums of many elements keep their digits.

@@ -265,7 +265,8 @@ class DeviceNumbers final : public StepNumbers {
     const at::Tensor& gradients = setup_.arena.gradients();
     const Clipping& clipping = setup_.clipping;
     const auto norm = [&] {
-      return at::linalg_vector_norm(gradients, 2).to(at::kDouble).reshape({}) * scale;
+      // In float64, which has room for the squares.
+      return at::linalg_vector_norm(gradients, 2, {}, false, at::kDouble).reshape({}) * scale;
     };
     if (measured_.gradient_norm)
       measure_norm(norm());
@@ -274,7 +275,8 @@ class DeviceNumbers final : public StepNumbers {
       at::Tensor(gradients).clamp_(-bound, bound);
     }
     if (clipping.norm == 0) {
-      const at::Tensor sum = gradients.sum().to(at::kDouble);
+      // A sum is finite only where all of them are; in float64 it does not overflow.
+      const at::Tensor sum = gradients.sum(at::kDouble);
       return at::where(sum.isfinite(), scale, at::full({}, NAN, float64_));
     }
     const at::Tensor clipped = norm();

@@ -1,8 +1,9 @@
 #include <cmath>
 
 #include <ATen/ops/full.h>
-#include <ATen/ops/linalg_vector_norm.h>
 #include <c10/core/GradMode.h>
+
+#include <treadle/tensor/euclidean_norm.h>
 
 #include "step_numbers.h"
 
@@ -89,17 +90,15 @@ class HostNumbers final : public StepNumbers {
       const double bound = clipping.value / scale;
       gradients.clamp_(-bound, bound);
     }
-    // A sum, like a norm, is finite only when everything in it is.
-    if (clipping.norm == 0)
-      return std::isfinite(gradients.sum().item<double>()) ? scale : NAN;
-    const double norm = at::linalg_vector_norm(gradients, 2).item<double>() * scale;
+    // It is finite only where all of them are.
+    const double norm = euclidean_norm(gradients) * scale;
     if (!std::isfinite(norm))
       return norm;
-    return norm > clipping.norm ? scale * (clipping.norm / norm) : scale;
+    return clipping.norm > 0 && norm > clipping.norm ? scale * (clipping.norm / norm) : scale;
   }
 
   void measure_norm(const at::Tensor& gradients, double scale) {
-    record_.gradient_norm = at::linalg_vector_norm(gradients, 2).item<double>() * scale;
+    record_.gradient_norm = euclidean_norm(gradients) * scale;
     if (!std::isfinite(record_.gradient_norm))
       return;
     record_.sum_of_norms += record_.gradient_norm;
