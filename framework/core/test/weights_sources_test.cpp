@@ -135,6 +135,38 @@ TEST(WeightsSources, ThatDoNotFitAreAllNamedAndChangeNothing) {
   EXPECT_TRUE(at::equal(net.left->dense->weight, before));
 }
 
+TEST(WeightsSources, OfWhichNothingFitsAreRefusedAlsoWhereTheyNeedNotBeStrict) {
+  TwoBranches net;
+  const auto refusal = [&](NamedTensors tensors) {
+    return mistakes_of([&] {
+      load_weights(
+          net, std::vector<WeightsSource>{{"a", std::move(tensors), "", "", /*is_strict=*/false}});
+    });
+  };
+
+  EXPECT_EQ(refusal({{"model.head.weight", at::ones({1, 4})}, {"model.head.bias", at::ones({1})}}),
+            "a: no tensor of it fits the model: it has \"model.head.bias\" for \"head.bias\"; set "
+            "\"from\": \"model\"");
+  EXPECT_EQ(refusal({{"block.weight", at::ones({7})}}),
+            "a: no tensor of it fits the model; it has block, and the model has head, left.dense, "
+            "right.dense");
+  EXPECT_EQ(refusal({{"head.bias", at::ones({1})}, {"other", at::ones({1})}}),
+            "nothing was thrown");
+}
+
+TEST(WeightsSources, ThatCannotBeReadAreNamedAndRefusedByStrictOnesAlone) {
+  TwoBranches net;
+  const auto source = [&](bool is_strict) {
+    return std::vector<WeightsSource>{
+        {"a", saved_block(1), "block", "left.dense", is_strict, {{"block.scale", "F8_E8M0"}}}};
+  };
+
+  EXPECT_THAT(load_weights(net, source(false)),
+              ElementsAre("not readable: \"block.scale\" has dtype F8_E8M0"));
+  EXPECT_THAT(mistakes_of([&] { load_weights(net, source(true)); }),
+              ::testing::HasSubstr("\"block.scale\" has dtype F8_E8M0, which cannot be read"));
+}
+
 TEST(WeightsSources, ThatMatchAreTakenWhereThatIsAskedFor) {
   TwoBranches net;
   NamedTensors saved = saved_block(1);

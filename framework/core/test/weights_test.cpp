@@ -4,11 +4,14 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -160,6 +163,55 @@ TEST_F(Weights, ThatMatchAreLoadedAndTheRestIsTold) {
   EXPECT_FALSE(rest.empty());
   EXPECT_TRUE(at::equal(net.encoder->weight, at::ones({2, 3})));
   EXPECT_TRUE(at::equal(net.encoder->bias, at::full({2}, 0.5)));
+}
+
+// One number of one tensor is enough, wherever it lies.
+TEST_F(Weights, ThatAreNoNumbersForTheModelAreRefusedByName) {
+  const double nan = std::nan("");
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [value, words] :
+       {std::pair(nan, "expected finite numbers, got NaN"),
+        {-infinity, "expected finite numbers, got infinite ones"},
+        {1e39, "expected numbers within float32, got numbers beyond it"},
+        {-4e38, "expected numbers within float32, got numbers beyond it"}}) {
+    for (const char* const name : {"encoder.weight", "norm.bias"}) {
+      Net net;
+      NamedTensors saved;
+      saved = weights_of(net);
+      saved[name] = saved[name].to(at::kDouble);
+      saved[name].view(-1)[1] = value;
+      const std::string expected = std::string("unusable values: ") + name + " (" + words;
+
+      for (const auto& load : {std::function([&] { load_weights(net, saved); }), std::function([&] {
+                                 static_cast<void>(load_matching_weights(net, saved));
+                               })}) {
+        try {
+          load();
+          ADD_FAILURE() << name << " takes " << value;
+        } catch (const StorageError& error) {
+          EXPECT_THAT(error.what(), ::testing::HasSubstr(expected));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Weights, OfOneTensorUnderTwoNamesHaveOneValue) {
+  torch::nn::Module net;
+  const torch::nn::Linear shared(3, 2);
+  net.register_module("encoder", shared.ptr());
+  net.register_module("decoder", shared.ptr());
+  NamedTensors saved = {{"encoder.weight", at::ones({2, 3})},
+                        {"encoder.bias", at::ones({2})},
+                        {"decoder.weight", at::ones({2, 3})}};
+  EXPECT_NO_THROW(load_weights(net, saved));
+
+  saved["decoder.weight"] = at::zeros({2, 3});
+
+  EXPECT_THAT(
+      compare_weights(net, saved).text(),
+      ::testing::HasSubstr("encoder.weight (expected the values of decoder.weight, which is "
+                           "the same tensor, got others)"));
 }
 
 // As Python's safetensors.torch.save_model writes them.

@@ -123,14 +123,19 @@ bool can_be_counted(const std::vector<std::uint64_t>& shape) {
   return left > 0;
 }
 
+/// Null: unknown.
+const DtypeName* dtype_called(const std::string& name) {
+  for (const DtypeName& candidate : kDtypes) {
+    if (name == candidate.name)
+      return &candidate;
+  }
+  return nullptr;
+}
+
 at::Tensor read_tensor(const std::filesystem::path& path, const std::string& name,
                        const nlohmann::json& entry, const char* data, std::uint64_t data_size) {
   const std::string dtype = text_in(path, name, entry, "dtype");
-  const DtypeName* known = nullptr;
-  for (const DtypeName& candidate : kDtypes) {
-    if (dtype == candidate.name)
-      known = &candidate;
-  }
+  const DtypeName* const known = dtype_called(dtype);
   if (known == nullptr)
     damaged(path, "tensor " + quote_text(name) + " has unknown dtype " + plain_text(dtype));
   const std::vector<std::uint64_t> shape = counts_in(path, name, entry, "shape");
@@ -216,7 +221,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& cont
   });
 }
 
-TensorFile read_safetensors(const std::filesystem::path& path) {
+TensorFile read_safetensors(const std::filesystem::path& path, UnknownDtypes unknown) {
   // A folder would open, too, and have a size.
   std::error_code error;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -244,6 +249,10 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
       content.metadata = metadata_of(path, entry);
+    } else if (unknown == UnknownDtypes::kLeaveOut &&
+               dtype_called(text_in(path, name, entry, "dtype")) == nullptr) {
+      content.left_out.emplace(name, plain_text(text_in(path, name, entry, "dtype")));
+      ranges.push_back(range_in(path, name, entry));
     } else {
       content.tensors.emplace(name, read_tensor(path, name, entry, text + length, data_size));
       ranges.push_back(range_in(path, name, entry));

@@ -1,9 +1,12 @@
 #include <treadle/core/weights.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
+#include <ATen/ops/equal.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/ScalarType.h>
 #include <torch/nn/module.h>
@@ -56,6 +59,47 @@ bool is_saved_elsewhere(const at::Tensor& tensor, const NamedTensors& own,
   });
 }
 
+/// Numbers that a model cannot be used with. A buffer may be infinite on purpose, as a mask is.
+std::optional<WeightsDifference::Misfit> value_misfit(const std::string& name,
+                                                      const at::Tensor& saved,
+                                                      const at::Tensor& own, bool is_parameter) {
+  if (!own.is_floating_point())
+    return std::nullopt;
+  const at::Tensor finite = saved.isfinite();
+  if (is_parameter && !finite.all().item<bool>()) {
+    const bool has_nan = saved.isnan().any().item<bool>();
+    return WeightsDifference::Misfit{name, "finite numbers", has_nan ? "NaN" : "infinite ones"};
+  }
+  if (saved.scalar_type() != own.scalar_type() &&
+      !at::equal(saved.to(own.scalar_type()).isfinite(), finite)) {
+    return WeightsDifference::Misfit{name, "numbers within " + type_text(own.scalar_type()),
+                                     "numbers beyond it"};
+  }
+  return std::nullopt;
+}
+
+/// Names of one tensor of the module under which different values are saved.
+std::vector<WeightsDifference::Misfit> divided_values(const NamedTensors& own,
+                                                      const NamedTensors& saved) {
+  std::vector<WeightsDifference::Misfit> misfits;
+  std::map<const void*, std::string> names;
+  for (const auto& [name, tensor] : own) {
+    const auto found = saved.find(name);
+    if (tensor.numel() == 0 || found == saved.end())
+      continue;
+    const auto [first, is_new] = names.emplace(tensor.data_ptr(), name);
+    if (is_new || own.at(first->second).sizes() != tensor.sizes() ||
+        own.at(first->second).strides() != tensor.strides())
+      continue;
+    const at::Tensor& other = saved.at(first->second);
+    if (other.sizes() == found->second.sizes() &&
+        !at::equal(other.to(at::kDouble).nan_to_num(), found->second.to(at::kDouble).nan_to_num()))
+      misfits.push_back(
+          {name, "the values of " + first->second + ", which is the same tensor", "others"});
+  }
+  return misfits;
+}
+
 std::string joined(const std::string& title, const std::vector<std::string>& words) {
   if (words.empty())
     return "";
@@ -91,7 +135,7 @@ auto of_file(const std::filesystem::path& file, Work&& work) {
 
 bool WeightsDifference::empty() const {
   return missing.empty() && unexpected.empty() && of_other_shape.empty() && of_other_type.empty() &&
-         unusable_scales.empty();
+         unusable_scales.empty() && unusable_values.empty();
 }
 
 std::string WeightsDifference::text() const {
@@ -105,7 +149,8 @@ std::string WeightsDifference::text() const {
   std::string text = joined("missing", missing) + joined("unexpected", strangers) +
                      joined("of another shape", spoken(of_other_shape)) +
                      joined("of another type", spoken(of_other_type)) +
-                     joined("unusable scales", spoken(unusable_scales));
+                     joined("unusable scales", spoken(unusable_scales)) +
+                     joined("unusable values", spoken(unusable_values));
   if (!text.empty())
     text.resize(text.size() - 2);
   return text;
@@ -113,6 +158,9 @@ std::string WeightsDifference::text() const {
 
 WeightsDifference compare_weights(const torch::nn::Module& module, const NamedTensors& saved) {
   const StateDict own = module_state(module);
+  std::set<const void*> parameters;
+  for (const at::Tensor& parameter : module.parameters())
+    parameters.insert(parameter.data_ptr());
   WeightsDifference difference;
   for (const auto& [name, tensor] : own.tensors()) {
     const auto found = saved.find(name);
@@ -128,13 +176,28 @@ WeightsDifference compare_weights(const torch::nn::Module& module, const NamedTe
     } else if (!is_convertible(found->second.scalar_type(), tensor.scalar_type())) {
       difference.of_other_type.push_back(
           {name, type_text(tensor.scalar_type()), type_text(found->second.scalar_type())});
+    } else if (auto misfit = value_misfit(name, found->second, tensor,
+                                          parameters.count(tensor.data_ptr()) > 0)) {
+      difference.unusable_values.push_back(*std::move(misfit));
     }
   }
+  for (WeightsDifference::Misfit& misfit : divided_values(own.tensors(), saved))
+    difference.unusable_values.push_back(std::move(misfit));
   for (const auto& [name, tensor] : saved) {
     if (!own.has_tensor(name) && !is_of_float8(name) && !is_scale(name, own, saved))
       difference.unexpected.push_back(name);
   }
   return difference;
+}
+
+bool fits_any(const torch::nn::Module& module, const NamedTensors& saved) {
+  const NamedTensors own = module_state(module).tensors();
+  return own.empty() || std::any_of(own.begin(), own.end(), [&](const auto& one) {
+           const auto found = saved.find(one.first);
+           return found != saved.end() && found->second.sizes() == one.second.sizes() &&
+                  (is_quantized(found->second, one.second) ||
+                   is_convertible(found->second.scalar_type(), one.second.scalar_type()));
+         });
 }
 
 void load_weights(torch::nn::Module& module, const NamedTensors& saved) {
@@ -150,7 +213,7 @@ void load_weights(torch::nn::Module& module, const std::filesystem::path& file) 
 
 WeightsDifference load_matching_weights(torch::nn::Module& module, const NamedTensors& saved) {
   WeightsDifference difference = compare_weights(module, saved);
-  if (!difference.unusable_scales.empty())
+  if (difference.is_damage())
     refuse(difference);
   const at::NoGradGuard no_gradients;
   const StateDict own = module_state(module);

@@ -84,13 +84,41 @@ class Loading {
     WeightsDifference difference = compare_weights(module_, parts_.back());
     std::erase_if(difference.missing,
                   [&](const std::string& name) { return !is_below(name, source.to); });
-    if (!difference.empty() && (source.is_strict || !difference.unusable_scales.empty())) {
-      return complain(source, refusal_of(difference, source.to.empty() ? "the model"
-                                                                       : quote_text(source.to) +
-                                                                             " of the model"));
+    const std::string of_model =
+        source.to.empty() ? "the model" : quote_text(source.to) + " of the model";
+    if (!source.is_strict && !fits_any(module_, parts_.back()))
+      return complain(source, "no tensor of it fits " + of_model + prefix_hint(source));
+    if (!difference.empty() && (source.is_strict || difference.is_damage())) {
+      return complain(source, refusal_of(difference, of_model));
     }
     left_.back() = difference.text();
+    for (const auto& [name, dtype] : source.left_out) {
+      if (!is_below(name, source.from))
+        continue;
+      const std::string text = quote_text(name) + " has dtype " + dtype;
+      if (source.is_strict)
+        return complain(source,
+                        text + ", which cannot be read; convert it, or set \"strict\": false");
+      left_.back() += (left_.back().empty() ? "" : "; ") + ("not readable: " + text);
+    }
     expect_given_once(source);
+  }
+
+  /// Many files have their tensors below a node that the model does not have.
+  std::string prefix_hint(const WeightsSource& source) const {
+    for (const auto& [name, tensor] : source.tensors) {
+      const std::string below = name.substr(name.find('.') + 1);
+      const std::string prefix = source.to.empty() ? "" : source.to + ".";
+      const auto own = own_.find(prefix + below);
+      if (below != name && source.from.empty() && own != own_.end() &&
+          own->second.sizes() == tensor.sizes()) {
+        const std::string node = name.substr(0, name.find('.'));
+        return ": it has " + quote_text(name) + " for " + quote_text(own->first) +
+               "; set \"from\": " + quote_text(node);
+      }
+    }
+    return "; it has " + name_list(owners(source.tensors)) + ", and the model has " +
+           name_list(owners(own_));
   }
 
   void expect_given_once(const WeightsSource& source) {

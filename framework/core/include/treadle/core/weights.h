@@ -35,8 +35,13 @@ struct WeightsDifference {
   std::vector<Misfit> of_other_type;
   /// Of int8 weights whose scale is missing or damaged: quantized_weights.h.
   std::vector<Misfit> unusable_scales;
+  /// Of parameters that are not finite, of numbers beyond the range of the module's precision, and
+  /// of one tensor that is saved under two names with two values.
+  std::vector<Misfit> unusable_values;
 
   bool empty() const;
+  /// Whether the file is wrong, whatever fits: unusable scales or values.
+  bool is_damage() const { return !unusable_scales.empty() || !unusable_values.empty(); }
   /// "missing: a, b; unexpected: c; …": each of them. If an unexpected name is similar to a missing
   /// one, the text mentions it.
   std::string text() const;
@@ -51,8 +56,11 @@ WeightsDifference compare_weights(const torch::nn::Module& module, const NamedTe
 void load_weights(torch::nn::Module& module, const NamedTensors& saved);
 void load_weights(torch::nn::Module& module, const std::filesystem::path& file);
 
+/// Whether at least one saved tensor would be copied, or there is nothing to fit.
+bool fits_any(const torch::nn::Module& module, const NamedTensors& saved);
+
 /// Copies what fits and leaves the rest as it is; returns the difference. Throws a StorageError
-/// like load_weights() where a scale is unusable: the file is damaged, whatever fits.
+/// like load_weights() where the file is damaged, whatever fits: WeightsDifference::is_damage().
 WeightsDifference load_matching_weights(torch::nn::Module& module, const NamedTensors& saved);
 WeightsDifference load_matching_weights(torch::nn::Module& module,
                                         const std::filesystem::path& file);

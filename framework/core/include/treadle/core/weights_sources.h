@@ -19,12 +19,14 @@ struct WeightsSource {
   std::string to = {};
   /// Its tensors are exactly those of its part of the module; else those that match are taken.
   bool is_strict = true;
+  /// The dtype by the name of tensors of the file that cannot be read; a strict source has none.
+  std::map<std::string, std::string> left_out = {};
 };
 
 /// Copies the tensors of all sources into the module's, as load_weights() of weights.h does. Parts
 /// of the module that no source is for stay as they are. All mistakes are found before anything is
-/// changed: throws a StorageError with a line for each source whose tensors do not fit, whose
-/// `from` or `to` has no tensors, and for each tensor that two sources give.
+/// changed: throws a StorageError with a line for each source whose tensors do not fit, or of which
+/// none does, whose `from` or `to` has no tensors, and for each tensor that two sources give.
 ///
 /// Returns for each source what did not match, as WeightsDifference::text(): empty for strict ones.
 std::vector<std::string> load_weights(torch::nn::Module& module,

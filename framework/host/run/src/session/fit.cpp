@@ -319,12 +319,13 @@ void Fit::load_given_weights() {
     return;
   }
   std::vector<WeightsSource> sources;
-  std::map<std::filesystem::path, NamedTensors> files;  // several sources may be of one
+  std::map<std::filesystem::path, TensorFile> files;  // several sources may be of one
   for (const GivenWeights& given : components_.given_weights()) {
     const auto [file, is_new] = files.try_emplace(given.path);
     if (is_new)
       file->second = read_weights(given.path);
-    sources.push_back({given.path.string(), file->second, given.from, given.to, given.is_strict});
+    sources.push_back({given.path.string(), file->second.tensors, given.from, given.to,
+                       given.is_strict, file->second.left_out});
   }
   const std::vector<std::string> left = load_weights(*model_, sources);
   for (std::size_t i = 0; i < sources.size(); ++i) {

@@ -211,11 +211,11 @@ SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path&
   return model;
 }
 
-NamedTensors read_weights(const std::filesystem::path& file) {
-  TensorFile content = read_safetensors(file);
+TensorFile read_weights(const std::filesystem::path& file) {
+  TensorFile content = read_safetensors(file, UnknownDtypes::kLeaveOut);
   if (is_model_bundle(content))
-    return read_model_bundle(file, std::move(content)).weights;
-  return std::move(content.tensors);
+    return {read_model_bundle(file, std::move(content)).weights, {}};
+  return content;
 }
 
 StateDict read_preprocessing(const std::filesystem::path& folder) {

@@ -8,6 +8,7 @@
 #include <treadle/core/state_dict.h>
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/run/runtime.h>
+#include <treadle/tensor/safetensors.h>
 
 #include "evaluation/prediction_pool.h"
 #include "store/state_tree.h"
@@ -39,7 +40,7 @@ SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path&
 
 /// The weights of a safetensors file, or of a file that export_model() wrote, under the model's
 /// names. Throws StorageError when it is damaged.
-NamedTensors read_weights(const std::filesystem::path& file);
+TensorFile read_weights(const std::filesystem::path& file);
 
 /// The document of the run in `folder`, with `overrides` as `--set` has them. Throws PluginError
 /// where it cannot be used because a plugin of the run is gone or damaged: checking the document

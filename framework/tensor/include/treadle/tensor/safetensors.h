@@ -13,6 +13,14 @@ namespace treadle {
 struct TensorFile {
   std::map<std::string, at::Tensor, std::less<>> tensors;
   std::map<std::string, std::string> metadata;  ///< text by name
+  /// The dtype by the name of tensors that were read past: see UnknownDtypes.
+  std::map<std::string, std::string> left_out = {};
+};
+
+/// Of tensors whose dtype libtorch, or this version, does not have.
+enum class UnknownDtypes {
+  kRefuse,
+  kLeaveOut  ///< for files of others, of which perhaps other tensors are wanted
 };
 
 /// The file's bytes are complete and synced under a temporary name before they take the place of an
@@ -22,6 +30,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& cont
 
 /// Reads a file from anyone: every length and offset is checked before it is used. Throws
 /// StorageError naming path and defect. Tensors own their memory.
-TensorFile read_safetensors(const std::filesystem::path& path);
+TensorFile read_safetensors(const std::filesystem::path& path,
+                            UnknownDtypes unknown = UnknownDtypes::kRefuse);
 
 }  // namespace treadle
