@@ -49,6 +49,13 @@ std::optional<std::int64_t> PopulationBased::do_next_step(std::int64_t, std::int
   return (after / interval_ + 1) * interval_;
 }
 
+std::string PopulationBased::do_why_idle(std::int64_t max_trials) const {
+  if (max_trials > population_)
+    return "";
+  return "who takes a place in a population of " + std::to_string(population_) +
+         " is a trial more, and the search makes " + std::to_string(max_trials) + " at most";
+}
+
 PrunerVerdict PopulationBased::do_judge(const Trial&, const StudyView&) const {
   return PrunerVerdict::kPause;
 }

@@ -24,6 +24,7 @@ class PopulationBased final : public Pruner {
   std::optional<std::int64_t> do_next_step(std::int64_t trial, std::int64_t after) const override;
   PrunerVerdict do_judge(const Trial& trial, const StudyView& study) const override;
   NextJob do_next_job(const StudyView& study) const override;
+  std::string do_why_idle(std::int64_t max_trials) const override;
 
   /// Near the values of `trial`, for the trial `number`.
   Point explore(const Trial& trial, std::int64_t number, const StudyView& study) const;

@@ -55,10 +55,10 @@ std::vector<double> Sobol::position(std::size_t dimensions, std::uint64_t number
   return position;
 }
 
-std::optional<Point> Sobol::do_suggest(const SearchSpace& space, std::span<const Trial>,
+std::optional<Point> Sobol::do_suggest(const SearchSpace& space, std::span<const Trial> visible,
                                        std::int64_t number, const RandomStreams& random) const {
-  return space.from_unit(
-      position(space.size(), static_cast<std::uint64_t>(number), scramble_, random));
+  const auto suggestion = static_cast<std::uint64_t>(suggestion_number(visible, number));
+  return space.from_unit(position(space.size(), suggestion, scramble_, random));
 }
 
 }  // namespace treadle::tuners

@@ -87,6 +87,8 @@ TEST(Random, ReachesItsRegrets) {
   EXPECT_LT(median(hartmann6()), 1.307);
 }
 
+using Points = std::vector<Point>;
+
 TEST(Grid, TriesEachCombinationOnce) {
   const SearchSpace space({choice("a", {1, 2}), uniform("x", 0, 1)});
   const auto trials = run_study(*make("grid", {{"points", 3}}), space, 100, 1, nothing);
@@ -96,6 +98,57 @@ TEST(Grid, TriesEachCombinationOnce) {
     tried.insert(space.to_json(trial.point).dump());
   EXPECT_EQ(trials.size(), 6U);
   EXPECT_EQ(tried.size(), 6U);
+}
+
+/// What a tuner suggests behind trials whose points it did not, until it has no more or so many.
+Points behind(const Tuner& tuner, const SearchSpace& space, const Points& given, std::size_t most) {
+  Points suggested;
+  std::vector<Trial> trials;
+  for (const Point& point : given) {
+    Trial& trial = trials.emplace_back();
+    trial.number = static_cast<std::int64_t>(trials.size()) - 1;
+    trial.point = point;
+    trial.is_suggested = false;
+  }
+  while (suggested.size() < most) {
+    const auto number = static_cast<std::int64_t>(trials.size());
+    const std::optional<Point> point = tuner.suggest(space, trials, number, RandomStreams(7));
+    if (!point)
+      break;
+    suggested.push_back(*point);
+    Trial& trial = trials.emplace_back();
+    trial.number = number;
+    trial.point = *point;
+  }
+  return suggested;
+}
+
+TEST(Grid, TriesAllThatTheDocumentDoesNotName) {
+  const SearchSpace space({choice("a", {1, 2, 3, 4}), choice("b", {1, 2})});
+  RandomBits bits(3);
+  for (int round = 0; round < 50; ++round) {
+    Points given;
+    std::set<std::string> tried;
+    for (std::uint64_t i = bits.below(5); i > 0; --i)
+      given.push_back(space.random(bits));
+    for (const Point& point : given)
+      tried.insert(space.to_json(point).dump());
+    const std::size_t named = tried.size();
+
+    const Points rest = behind(*make("grid", {{"shuffle", round % 2 == 0}}), space, given, 100);
+
+    for (const Point& point : rest)
+      EXPECT_TRUE(tried.insert(space.to_json(point).dump()).second) << "tried twice";
+    EXPECT_EQ(rest.size(), 8 - named);
+  }
+}
+
+TEST(Sobol, BeginsItsSequenceBehindPointsThatTheDocumentNames) {
+  const SearchSpace space({uniform("x", 0, 1), uniform("y", 0, 1)});
+  RandomBits bits(3);
+  const Points given{space.random(bits), space.random(bits), space.random(bits)};
+
+  EXPECT_EQ(behind(*make("sobol"), space, given, 8), behind(*make("sobol"), space, {}, 8));
 }
 
 TEST(Grid, GoesInOrderWithoutShuffling) {

@@ -44,6 +44,10 @@ PrunerVerdict Pruner::judge(const Trial& trial, const StudyView& study) const {
   return call_plugin(*this, "judge", [&] { return do_judge(trial, study); });
 }
 
+std::string Pruner::why_idle(std::int64_t max_trials) const {
+  return call_plugin(*this, "why_idle", [&] { return do_why_idle(max_trials); });
+}
+
 NextJob Pruner::next_job(const StudyView& study) const {
   expect_study(study);
   NextJob job = call_plugin(*this, "next_job", [&] { return do_next_job(study); });

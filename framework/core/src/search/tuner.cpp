@@ -1,5 +1,6 @@
 #include <treadle/core/tuner.h>
 
+#include <algorithm>
 #include <string>
 
 #include <treadle/base/error.h>
@@ -27,6 +28,11 @@ std::string values_text(const SearchSpace& space, const Point& point) {
 }
 
 }  // namespace
+
+std::int64_t suggestion_number(std::span<const Trial> visible, std::int64_t number) {
+  return number - std::count_if(visible.begin(), visible.end(),
+                                [](const Trial& trial) { return !trial.is_suggested; });
+}
 
 Tuner::~Tuner() = default;
 

@@ -34,6 +34,23 @@ TEST(BestTrials, TheBestKeepsTheConstraintsAndOfEqualOnesIsTheFirst) {
   EXPECT_EQ(best_complete({trial(0, kComplete, {1}, {2}), trial(1, kComplete, {5}, {1})}), 1);
 }
 
+TEST(BestTrials, PatienceCountsWhatHasEndedSinceTheNewestBest) {
+  EXPECT_EQ(trials_since_best({}), 0);
+  EXPECT_EQ(trials_since_best({trial(0, TrialState::kFailed, {}), trial(1, kComplete, {3}),
+                               trial(2, kComplete, {3}), trial(3, TrialState::kPruned, {}),
+                               trial(4, TrialState::kRunning, {}), paused(5, 1, 0.1)}),
+            2);
+  EXPECT_EQ(trials_since_best(
+                {trial(0, kComplete, {3}), trial(1, kComplete, {4}), trial(2, kComplete, {1})}),
+            0);
+  EXPECT_EQ(trials_since_best({trial(0, kComplete, {3}, {0}), trial(1, kComplete, {1}, {0.5})}), 1)
+      << "one that breaks a constraint is no new best";
+  EXPECT_EQ(trials_since_best({trial(0, kComplete, {1, 4}), trial(1, kComplete, {4, 1}),
+                               trial(2, kComplete, {2, 5})}),
+            1)
+      << "one of the front is a new best";
+}
+
 TEST(BestTrials, OfPausedTrialsTheFurthestIsTheBestAndThenTheOneWithTheBestValue) {
   EXPECT_EQ(best_paused({trial(0, kComplete, {1})}), std::nullopt);
   EXPECT_EQ(best_paused({paused(0, 1, 0.1), paused(1, 3, 0.9), paused(2, 3, 0.5)}), 2);

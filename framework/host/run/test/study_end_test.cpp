@@ -17,12 +17,14 @@ TEST(EndedWithTrials, NamesWhatThereWasNoMoreOf) {
                           .objectives = {"val_loss"}};
   settings.trials = 9;
   settings.pruner_name = "hyperband";
-  const auto end = [&](std::int64_t trials, bool is_exhausted) {
-    return ended_with_trials(settings, trials, is_exhausted).dump();
+  settings.patience = 4;
+  const auto end = [&](std::int64_t trials, bool is_exhausted, bool has_lost_patience = false) {
+    return ended_with_trials(settings, trials, is_exhausted, has_lost_patience).dump();
   };
   EXPECT_EQ(end(9, false), R"({"reason":"trials","text":"all trials were made"})");
   EXPECT_EQ(end(9, true), R"({"reason":"trials","text":"all trials were made"})");
   EXPECT_EQ(end(8, true), R"({"reason":"space","text":"the tuner had no more points"})");
+  EXPECT_EQ(end(8, false, true), R"({"reason":"patience","text":"no new best in 4 trials"})");
   EXPECT_EQ(end(8, false), R"({"reason":"pruner","text":"hyperband had no more trials to begin"})");
 }
 

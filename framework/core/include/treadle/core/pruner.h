@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <treadle/base/component.h>
@@ -77,6 +78,9 @@ class Pruner : public Component {
   /// it.
   PrunerVerdict judge(const Trial& trial, const StudyView& study) const;
 
+  /// Why it changes nothing in a study of so many trials at most; empty: it may.
+  std::string why_idle(std::int64_t max_trials) const;
+
   /// What the next job does. With nothing to wait for (no trial runs), kWait and kStart where
   /// `may_start` is false end the study. By default another trial is started.
   NextJob next_job(const StudyView& study) const;
@@ -88,6 +92,10 @@ class Pruner : public Component {
                                                    std::int64_t after) const = 0;
   virtual PrunerVerdict do_judge(const Trial& trial, const StudyView& study) const = 0;
   virtual NextJob do_next_job(const StudyView& study) const;
+  virtual std::string do_why_idle(std::int64_t max_trials) const {
+    static_cast<void>(max_trials);
+    return "";
+  }
 };
 
 }  // namespace treadle

@@ -31,6 +31,8 @@ struct Trial {
   std::int64_t number = 0;  ///< from 0, in the order of suggestions
   TrialState state = TrialState::kRunning;
   Point point;
+  /// By the tuner; otherwise its point is the document's, or a pruner's.
+  bool is_suggested = true;
   /// Of a complete trial: one per objective, the same number in every trial. All are minimized: the
   /// framework negates what a document maximizes. May be NaN or infinite.
   std::vector<double> values;
@@ -41,6 +43,9 @@ struct Trial {
   /// Of a trial that began with the weights of another one: its number.
   std::optional<std::int64_t> copied_from = std::nullopt;
 };
+
+/// How many trials before `number` the tuner suggested.
+std::int64_t suggestion_number(std::span<const Trial> visible, std::int64_t number);
 
 /// Suggests the points of a hyperparameter search: at random, on a grid, or by a model of the
 /// trials so far. Named in the document's search.
@@ -60,9 +65,10 @@ class Tuner : public Component {
   ~Tuner() override;
 
   /// The point of trial `number`; nothing when the tuner has no more points, as a grid whose points
-  /// have all been suggested. `visible` has trials with numbers below `number`, in ascending order;
-  /// some may be missing. `random` are the streams of the study: use them with `number` in the
-  /// place, `random.bits("candidates", {number})`.
+  /// have all been tried. `visible` has trials with numbers below `number`, in ascending order;
+  /// suggested ones may be missing. A sequence of points goes by suggestion_number(). `random` are
+  /// the streams of the study: use them with `number` in the place, `random.bits("candidates",
+  /// {number})`.
   std::optional<Point> suggest(const SearchSpace& space, std::span<const Trial> visible,
                                std::int64_t number, const RandomStreams& random) const;
 

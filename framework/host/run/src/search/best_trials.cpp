@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include <treadle/core/trial_order.h>
 
@@ -22,6 +23,29 @@ std::optional<std::int64_t> best_complete(const std::vector<Trial>& trials) {
       best = &trial;
   }
   return best != nullptr ? std::optional(best->number) : std::nullopt;
+}
+
+std::int64_t trials_since_best(const std::vector<Trial>& trials) {
+  std::vector<const Trial*> complete;
+  std::int64_t since = 0;
+  for (const Trial& trial : trials) {
+    const bool has_ended = is_complete(trial) || trial.state == TrialState::kPruned ||
+                           trial.state == TrialState::kFailed;
+    if (!has_ended)
+      continue;
+    const auto is_as_good = [&](const Trial* earlier) {
+      const double own = violation(trial);
+      const double its = violation(*earlier);
+      return its < own || (its == own && (earlier->values == trial.values ||
+                                          dominates(earlier->values, trial.values)));
+    };
+    const bool is_best =
+        is_complete(trial) && std::none_of(complete.begin(), complete.end(), is_as_good);
+    since = is_best ? 0 : since + 1;
+    if (is_complete(trial))
+      complete.push_back(&trial);
+  }
+  return since;
 }
 
 std::optional<std::int64_t> best_paused(const std::vector<Trial>& trials) {

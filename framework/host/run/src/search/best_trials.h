@@ -19,6 +19,11 @@ std::tuple<double, double, std::int64_t> rank_of(const Trial& trial);
 /// The number of the best complete trial; nothing where there is none.
 std::optional<std::int64_t> best_complete(const std::vector<Trial>& trials);
 
+/// How many trials have ended, in whatever way, behind the newest best one: a complete trial, in
+/// the order of numbers, than which none before it was as good (of several objectives: that none
+/// dominated).
+std::int64_t trials_since_best(const std::vector<Trial>& trials);
+
 /// Of the paused trials that have come the furthest, the one with the best value.
 std::optional<std::int64_t> best_paused(const std::vector<Trial>& trials);
 

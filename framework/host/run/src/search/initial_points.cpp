@@ -197,6 +197,7 @@ std::vector<Point> points_without_results(const SearchSpace& space, const Tuner&
     Trial& trial = running.emplace_back();
     trial.number = number;
     trial.point = *point;
+    trial.is_suggested = static_cast<std::size_t>(number) >= initial.size();
   }
   return points;
 }

@@ -333,8 +333,16 @@ std::optional<std::int64_t> most_epochs(const ResolvedWorkflow& workflow,
 
 /// A pruner that judges no trial before its last epoch spends as much as none.
 void note_idle_pruner(const ResolvedWorkflow& workflow, SearchSettings& settings) {
+  if (!settings.pruner)
+    return;
+  if (const std::string why = settings.pruner->why_idle(settings.trials); !why.empty()) {
+    settings.notes.push_back("search: the pruner " + quote_text(settings.pruner_name) +
+                             " changes nothing: " + why +
+                             "; raise \"trials\", or leave \"pruner\" out");
+    return;
+  }
   const std::optional<std::int64_t> epochs = most_epochs(workflow, settings.space);
-  if (!settings.pruner || !epochs)
+  if (!epochs)
     return;
   // An epoch that is not validated has no value; those of each trial are the same.
   const auto every = settings.space.find("training.evaluate_every")
@@ -495,6 +503,7 @@ std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWo
                           .tuner_name = name_in(search.child("tuner")),
                           .objectives = objectives_in(search),
                           .trials = search.get<std::int64_t>("trials"),
+                          .patience = search.find<std::int64_t>("patience"),
                           .parallel = search.get<std::int64_t>("parallel"),
                           .asynchronous = search.get<bool>("asynchronous"),
                           .keep = search.get<std::int64_t>("keep")};

@@ -43,11 +43,12 @@ struct SearchSettings {
   /// "val_loss", "parameter_count", "flops", "latency", or names of metrics.
   std::vector<std::string> objectives;
   std::vector<ConstraintSettings> constraints = {};
-  std::vector<GivenPoint> initial = {};  ///< of the first trials
-  std::int64_t trials = 0;               ///< at most: a grid may have fewer points
-  std::int64_t parallel = 1;             ///< how many jobs a decision does not see the results of
-  bool asynchronous = false;             ///< decisions see whatever has ended
-  std::int64_t keep = 0;                 ///< how many of the best trials keep their weights
+  std::vector<GivenPoint> initial = {};       ///< of the first trials
+  std::int64_t trials = 0;                    ///< at most: a grid may have fewer points
+  std::optional<std::int64_t> patience = {};  ///< trials without a new best that end the search
+  std::int64_t parallel = 1;  ///< how many jobs a decision does not see the results of
+  bool asynchronous = false;  ///< decisions see whatever has ended
+  std::int64_t keep = 0;      ///< how many of the best trials keep their weights
   std::optional<EnsembleSettings> ensemble = {};
   std::shared_ptr<StudyStorage> storage = {};  ///< null: one process searches
   std::string study = {};                      ///< its name there

@@ -187,7 +187,12 @@ StudyView Study::view_of(const Trials& trials) const {
 }
 
 bool Study::may_start() const {
-  return !is_exhausted_ && static_cast<std::int64_t>(trials_.size()) < settings_.trials;
+  return !is_exhausted_ && static_cast<std::int64_t>(trials_.size()) < settings_.trials &&
+         !has_lost_patience();
+}
+
+bool Study::has_lost_patience() const {
+  return settings_.patience && trials_since_best(shown_) >= *settings_.patience;
 }
 
 FitPlanner::Orders Study::next() {
@@ -286,7 +291,8 @@ bool Study::begin_job(Orders& orders) {
       return true;
     }
     is_over_ = true;
-    ended_ = ended_with_trials(settings_, static_cast<std::int64_t>(trials_.size()), is_exhausted_);
+    ended_ = ended_with_trials(settings_, static_cast<std::int64_t>(trials_.size()), is_exhausted_,
+                               has_lost_patience());
     return false;
   }
 }
@@ -310,6 +316,7 @@ bool Study::start_trial(const NextJob& job, Orders& orders) {
   Trial fresh;
   fresh.number = number;
   fresh.point = *point;
+  fresh.is_suggested = !job.point && static_cast<std::size_t>(number) >= settings_.initial.size();
   std::int64_t epochs = 0;
   if (job.trial >= 0) {  // it has behind it what the other has
     const Trial& source = shown_[static_cast<std::size_t>(job.trial)];

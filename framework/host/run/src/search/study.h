@@ -130,6 +130,8 @@ class Study final : public FitPlanner {
   [[noreturn]] void fail_without_folder(const std::string& folder) const;
   StudyView view_of(const Trials& trials) const;
   bool may_start() const;
+  /// The last trials brought no new best.
+  bool has_lost_patience() const;
   bool begin_job(Orders& orders);
   bool see_jobs(std::size_t count);
   void see(const Job& job);

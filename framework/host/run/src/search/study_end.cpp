@@ -3,9 +3,14 @@
 namespace treadle::internal {
 
 nlohmann::json ended_with_trials(const SearchSettings& settings, std::int64_t trials,
-                                 bool is_exhausted) {
+                                 bool is_exhausted, bool has_lost_patience) {
   if (trials >= settings.trials)
     return {{"reason", "trials"}, {"text", "all trials were made"}};
+  if (has_lost_patience) {
+    return {{"reason", "patience"},
+            {"text", "no new best in " + std::to_string(*settings.patience) +
+                         (*settings.patience == 1 ? " trial" : " trials")}};
+  }
   if (is_exhausted)
     return {{"reason", "space"}, {"text", "the tuner had no more points"}};
   return {{"reason", "pruner"}, {"text", settings.pruner_name + " had no more trials to begin"}};

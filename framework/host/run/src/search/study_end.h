@@ -15,9 +15,9 @@
 namespace treadle::internal {
 
 /// Of a search that has begun so many trials, and will begin no other. `is_exhausted`: the tuner
-/// has no more points.
+/// has no more points. `has_lost_patience`: `search.patience` trials brought no new best.
 nlohmann::json ended_with_trials(const SearchSettings& settings, std::int64_t trials,
-                                 bool is_exhausted);
+                                 bool is_exhausted, bool has_lost_patience);
 
 /// Of one whose time is up, and which is what its first `jobs` jobs came to. `left`: seconds of the
 /// budget. `best`: the trial to train last, so that a search that goes on chooses the same.

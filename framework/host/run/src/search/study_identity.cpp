@@ -10,7 +10,8 @@ namespace treadle::internal {
 
 nlohmann::json identity_of(const ResolvedWorkflow& workflow) {
   nlohmann::json identity = workflow.resolved.at("search");
-  for (const char* free : {"trials", "budget", "keep", "storage", "study", "lease", "ensemble"})
+  for (const char* free :
+       {"trials", "patience", "budget", "keep", "storage", "study", "lease", "ensemble"})
     identity.erase(free);
   identity["seed"] = workflow.seed;
   return identity;
