@@ -126,14 +126,27 @@ PatchEncoderLayer::Norm PatchEncoderLayer::norm(const std::string& name, c10::Sc
   Norm norm;
   norm.weight = register_parameter(name + "_weight", at::ones({width_}, dtype));
   norm.bias = register_parameter(name + "_bias", at::zeros({width_}, dtype));
-  norm.running_mean = register_buffer(name + "_running_mean", at::zeros({width_}, dtype));
-  norm.running_var = register_buffer(name + "_running_var", at::ones({width_}, dtype));
+  norm.statistics = {register_buffer(name + "_running_mean", at::zeros({width_}, dtype)),
+                     register_buffer(name + "_running_var", at::ones({width_}, dtype)),
+                     kNormMomentum};
   return norm;
 }
 
-at::Tensor PatchEncoderLayer::normed(const Norm& norm, const at::Tensor& rows) const {
-  return at::batch_norm(rows, norm.weight, norm.bias, norm.running_mean, norm.running_var,
-                        is_training(), kNormMomentum, kNormEps, /*cudnn_enabled=*/true);
+void PatchEncoderLayer::begin_gathering() {
+  norm1_.statistics.begin_gathering();
+  norm2_.statistics.begin_gathering();
+}
+
+void PatchEncoderLayer::end_gathering() {
+  norm1_.statistics.end_gathering();
+  norm2_.statistics.end_gathering();
+}
+
+at::Tensor PatchEncoderLayer::normed(Norm& norm, const at::Tensor& rows) const {
+  return at::batch_norm(rows, norm.weight, norm.bias, norm.statistics.mean(), norm.statistics.var(),
+                        is_training(), is_training() ? norm.statistics.next_momentum() : 0,
+                        kNormEps,
+                        /*cudnn_enabled=*/true);
 }
 
 at::Tensor PatchEncoderLayer::dropped(const at::Tensor& values, double rate) const {

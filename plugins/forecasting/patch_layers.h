@@ -8,6 +8,7 @@
 
 #include <treadle/base/config.h>
 #include <treadle/core/layer.h>
+#include <treadle/core/running_statistics.h>
 
 /// The parts of PatchTST: Nie et al., "A Time Series is Worth 64 Words" (2023), with the defaults
 /// of the authors' code. Each channel of a window is a sequence of its own, and all share the
@@ -57,12 +58,14 @@ class PatchEmbedding final : public Layer {
 /// "in_weight" [3 width, width] has queries, keys and values one below the other, as
 /// torch.nn.MultiheadAttention. Two dropouts in a row, as in the authors' code, are drawn as one of
 /// the same distribution.
-class PatchEncoderLayer final : public Layer, public NamesOutputs {
+class PatchEncoderLayer final : public Layer, public NamesOutputs, public GathersStatistics {
  public:
   PatchEncoderLayer(const Config& config, const LayerSpec& spec);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::vector<std::string> output_names() const override { return {"scores"}; }
+  void begin_gathering() override;
+  void end_gathering() override;
 
  private:
   struct Linear {
@@ -72,13 +75,12 @@ class PatchEncoderLayer final : public Layer, public NamesOutputs {
   struct Norm {
     at::Tensor weight;
     at::Tensor bias;
-    at::Tensor running_mean;
-    at::Tensor running_var;
+    RunningStatistics statistics;
   };
   Linear linear(const std::string& name, std::int64_t out, std::int64_t in, c10::ScalarType dtype);
   Norm norm(const std::string& name, c10::ScalarType dtype);
   /// Of rows [N, width].
-  at::Tensor normed(const Norm& norm, const at::Tensor& rows) const;
+  at::Tensor normed(Norm& norm, const at::Tensor& rows) const;
   at::Tensor dropped(const at::Tensor& values, double rate) const;
 
   std::int64_t width_;

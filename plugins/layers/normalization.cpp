@@ -30,12 +30,13 @@ std::int64_t width_of(const LayerSpec& spec) {
 }  // namespace
 
 BatchNorm::BatchNorm(const Config& config, const LayerSpec& spec)
-    : eps_(config.get<double>("eps")), momentum_(config.get<double>("momentum")) {
+    : eps_(config.get<double>("eps")) {
   const std::int64_t channels = channels_of(spec);
   weight_ = register_parameter("weight", at::ones({channels}, spec.dtype));
   bias_ = register_parameter("bias", at::zeros({channels}, spec.dtype));
-  running_mean_ = register_buffer("running_mean", at::zeros({channels}, spec.dtype));
-  running_var_ = register_buffer("running_var", at::ones({channels}, spec.dtype));
+  statistics_ = {register_buffer("running_mean", at::zeros({channels}, spec.dtype)),
+                 register_buffer("running_var", at::ones({channels}, spec.dtype)),
+                 config.get<double>("momentum")};
 }
 
 at::Tensor BatchNorm::forward(const Inputs& inputs, LayerContext&) {
@@ -46,8 +47,8 @@ at::Tensor BatchNorm::forward(const Inputs& inputs, LayerContext&) {
         "row over, set "
         "\"drop_last\" or use layer_norm");
   }
-  return at::batch_norm(values, weight_, bias_, running_mean_, running_var_, is_training(),
-                        momentum_, eps_,
+  return at::batch_norm(values, weight_, bias_, statistics_.mean(), statistics_.var(),
+                        is_training(), is_training() ? statistics_.next_momentum() : 0, eps_,
                         /*cudnn_enabled=*/true);
 }
 
@@ -59,8 +60,8 @@ std::optional<PlanValue> BatchNorm::lower(PlanBuilder& builder,
       sizes[0] == 1;
   if (is_training() && has_one_value)
     return std::nullopt;
-  return builder.apply(plan_batch_norm({weight_, bias_, running_mean_, running_var_, is_training(),
-                                        momentum_, eps_}),
+  return builder.apply(plan_batch_norm({weight_, bias_, statistics_.mean(), statistics_.var(),
+                                        is_training(), statistics_.momentum(), eps_}),
                        inputs[0]);
 }
 

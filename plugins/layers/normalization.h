@@ -1,6 +1,7 @@
 #pragma once
 
 #include <treadle/core/layer.h>
+#include <treadle/core/running_statistics.h>
 #include <treadle/plan/lowerable.h>
 
 #include "made.h"
@@ -9,20 +10,20 @@ namespace treadle::layers {
 
 /// Over the batch and everything behind the channels (dimension 1), with running statistics for
 /// evaluation. Ioffe and Szegedy (2015). "weight", "bias", buffers "running_mean", "running_var".
-class BatchNorm final : public Layer, public Lowerable {
+class BatchNorm final : public Layer, public Lowerable, public GathersStatistics {
  public:
   BatchNorm(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  void begin_gathering() override { statistics_.begin_gathering(); }
+  void end_gathering() override { statistics_.end_gathering(); }
 
  private:
   double eps_;
-  double momentum_;
   at::Tensor weight_;
   at::Tensor bias_;
-  at::Tensor running_mean_;
-  at::Tensor running_var_;
+  RunningStatistics statistics_;
 };
 
 /// Over the last dimension of each position. Ba et al. (2016). "weight", "bias".

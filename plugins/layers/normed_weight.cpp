@@ -17,6 +17,8 @@ namespace treadle::layers {
 namespace {
 
 /// ‖·‖ over all dimensions but one, [n, 1, …].
+constexpr std::int64_t kStepsAtFirst = 15;
+
 at::Tensor norms_of(const at::Tensor& weight, std::int64_t dim) {
   return at::norm_except_dim(weight, 2, dim);
 }
@@ -64,7 +66,14 @@ SpectralNorm::SpectralNorm(const Config& config, std::shared_ptr<Layer> layer)
   v_ = register_buffer("v", at::randn({matrix.size(1)}, matrix.options()));
   u_.div_(u_.norm().clamp_min(eps_));
   v_.div_(v_.norm().clamp_min(eps_));
-  constexpr std::int64_t kStepsAtFirst = 15;
+  iterate(matrix, kStepsAtFirst);
+}
+
+void SpectralNorm::begin_gathering() {
+  const at::NoGradGuard no_gradients;
+  const at::Tensor matrix = as_matrix(own_weight());
+  // The longest row lies close to what the vectors are on the way to.
+  v_.copy_(matrix[matrix.square().sum(1).argmax().item<std::int64_t>()]);
   iterate(matrix, kStepsAtFirst);
 }
 

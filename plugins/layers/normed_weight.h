@@ -58,9 +58,12 @@ class WeightNorm final : public NormedWeight {
 ///
 /// Source: Miyato et al., "Spectral Normalization for Generative Adversarial Networks" (2018), in
 /// the form of torch.nn.utils.parametrizations.spectral_norm.
-class SpectralNorm final : public NormedWeight {
+class SpectralNorm final : public NormedWeight, public GathersStatistics {
  public:
   SpectralNorm(const Config& config, std::shared_ptr<Layer> layer);
+  /// The vectors are those of the weight, whatever the batches.
+  void begin_gathering() override;
+  void end_gathering() override {}
 
  private:
   at::Tensor normed(const at::Tensor& weight) override;

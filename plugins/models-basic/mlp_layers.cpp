@@ -27,6 +27,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/layer.h>
 #include <treadle/core/linear.h>
+#include <treadle/core/running_statistics.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
 
@@ -72,14 +73,14 @@ class Dense final : public Layer, public Lowerable, public ActsOnPositions {
   at::Tensor bias_;
 };
 
-class BatchNorm final : public Layer, public Lowerable {
+class BatchNorm final : public Layer, public Lowerable, public GathersStatistics {
  public:
   BatchNorm(std::int64_t width, c10::ScalarType dtype)
       : Layer("batch_norm"),
         weight_(register_parameter("weight", at::ones({width}, dtype))),
         bias_(register_parameter("bias", at::zeros({width}, dtype))),
-        running_mean_(register_buffer("running_mean", at::zeros({width}, dtype))),
-        running_var_(register_buffer("running_var", at::ones({width}, dtype))) {}
+        statistics_{register_buffer("running_mean", at::zeros({width}, dtype)),
+                    register_buffer("running_var", at::ones({width}, dtype)), kNormMomentum} {}
 
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     if (is_training() && inputs[0].size(0) < 2) {
@@ -87,13 +88,16 @@ class BatchNorm final : public Layer, public Lowerable {
           "batch norm cannot train on a batch of one row; choose a batch_size that "
           "leaves no single row over, set \"drop_last\" or use \"norm\": \"layer\"");
     }
-    return at::batch_norm(inputs[0], weight_, bias_, running_mean_, running_var_, is_training(),
-                          kNormMomentum, kNormEps, /*cudnn_enabled=*/true);
+    return at::batch_norm(inputs[0], weight_, bias_, statistics_.mean(), statistics_.var(),
+                          is_training(), is_training() ? statistics_.next_momentum() : 0, kNormEps,
+                          /*cudnn_enabled=*/true);
   }
+  void begin_gathering() override { statistics_.begin_gathering(); }
+  void end_gathering() override { statistics_.end_gathering(); }
   std::optional<PlanValue> lower(PlanBuilder& builder, Values inputs) const override {
     if (is_training() && builder.spec(inputs[0]).sizes[0] < 2)
       return std::nullopt;  // the call says what is wrong
-    return builder.apply(plan_batch_norm({weight_, bias_, running_mean_, running_var_,
+    return builder.apply(plan_batch_norm({weight_, bias_, statistics_.mean(), statistics_.var(),
                                           is_training(), kNormMomentum, kNormEps}),
                          inputs[0]);
   }
@@ -101,8 +105,7 @@ class BatchNorm final : public Layer, public Lowerable {
  private:
   at::Tensor weight_;
   at::Tensor bias_;
-  at::Tensor running_mean_;
-  at::Tensor running_var_;
+  RunningStatistics statistics_;
 };
 
 class LayerNorm final : public Layer, public Lowerable {

@@ -39,6 +39,12 @@ IntersampleAttention::IntersampleAttention(const Config& config, const LayerSpec
   count_ = register_buffer("reference_count", at::zeros({1}, at::kLong));
 }
 
+void IntersampleAttention::begin_gathering() {
+  const at::NoGradGuard no_gradients;
+  references_.zero_();
+  count_.zero_();
+}
+
 at::Tensor IntersampleAttention::split(const at::Tensor& rows) const {
   return rows.view({rows.size(0), heads_, head_dim_}).transpose(0, 1);
 }

@@ -19,10 +19,12 @@ namespace treadle::tabular {
 /// "in_weight" [3 · heads · d, width]: queries, keys, values one below the other; "out_weight"
 /// [width, heads · d]; "out_bias" [width]. Buffers: "references" [references, width], the last rows
 /// of the training, the newest last; "reference_count" int64 [1], how many they are so far.
-class IntersampleAttention final : public Layer {
+class IntersampleAttention final : public Layer, public GathersStatistics {
  public:
   IntersampleAttention(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  void begin_gathering() override;
+  void end_gathering() override {}
 
  private:
   TensorSpec do_result(std::span<const TensorSpec> inputs) override { return inputs.front(); }

@@ -18,20 +18,20 @@ namespace treadle::tabular {
 
 GhostBatchNorm::GhostBatchNorm(const Config& config, const LayerSpec& spec)
     : virtual_batch_size_(config.get<std::int64_t>("virtual_batch_size")),
-      momentum_(config.get<double>("momentum")),
       eps_(config.get<double>("eps")) {
   const std::int64_t width = width_of_rows(spec);
   weight_ = register_parameter("weight", at::ones({width}, spec.dtype));
   bias_ = register_parameter("bias", at::zeros({width}, spec.dtype));
-  running_mean_ = register_buffer("running_mean", at::zeros({width}, spec.dtype));
-  running_var_ = register_buffer("running_var", at::ones({width}, spec.dtype));
+  statistics_ = {register_buffer("running_mean", at::zeros({width}, spec.dtype)),
+                 register_buffer("running_var", at::ones({width}, spec.dtype)),
+                 config.get<double>("momentum")};
 }
 
 at::Tensor GhostBatchNorm::forward(const Inputs& inputs, LayerContext&) {
   const at::Tensor& x = inputs[0];
   if (!is_training()) {
-    return at::batch_norm(x, weight_, bias_, running_mean_, running_var_, /*training=*/false,
-                          momentum_, eps_, /*cudnn_enabled=*/true);
+    return at::batch_norm(x, weight_, bias_, statistics_.mean(), statistics_.var(),
+                          /*training=*/false, /*momentum=*/0, eps_, /*cudnn_enabled=*/true);
   }
   const std::int64_t rows = x.size(0);
   if (rows < 2) {
@@ -55,8 +55,8 @@ std::optional<PlanValue> GhostBatchNorm::lower(PlanBuilder& builder,
                                                std::span<const PlanValue> inputs) const {
   if (is_training())
     return std::nullopt;
-  return builder.apply(plan_batch_norm({weight_, bias_, running_mean_, running_var_,
-                                        /*training=*/false, momentum_, eps_}),
+  return builder.apply(plan_batch_norm({weight_, bias_, statistics_.mean(), statistics_.var(),
+                                        /*training=*/false, /*momentum=*/0, eps_}),
                        inputs[0]);
 }
 
@@ -69,16 +69,17 @@ at::Tensor GhostBatchNorm::normed_parts(const at::Tensor& rows, std::int64_t par
   };
   const at::Tensor x = parts == 1 ? rows : side_by_side();
   // With a momentum of 1 these become the statistics of the parts.
-  const at::Tensor mean = at::zeros_like(running_mean_).repeat({parts});
-  const at::Tensor var = at::zeros_like(running_var_).repeat({parts});
+  const at::Tensor mean = at::zeros_like(statistics_.mean()).repeat({parts});
+  const at::Tensor var = at::zeros_like(statistics_.var()).repeat({parts});
   const at::Tensor y =
       at::batch_norm(x, weight_.repeat({parts}), bias_.repeat({parts}), mean, var,
                      /*training=*/true, /*momentum=*/1, eps_, /*cudnn_enabled=*/true);
   {
     const at::NoGradGuard no_gradients;
     for (std::int64_t part = 0; part < parts; ++part) {
-      running_mean_.lerp_(mean.narrow(0, part * width, width), momentum_);
-      running_var_.lerp_(var.narrow(0, part * width, width), momentum_);
+      const double share = statistics_.next_momentum();
+      statistics_.mean().lerp_(mean.narrow(0, part * width, width), share);
+      statistics_.var().lerp_(var.narrow(0, part * width, width), share);
     }
   }
   if (parts == 1)

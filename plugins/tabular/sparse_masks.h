@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <treadle/core/layer.h>
+#include <treadle/core/running_statistics.h>
 #include <treadle/plan/lowerable.h>
 
 /// What TabNet needs beside dense layers and sparsemax. Arik and Pfister, "TabNet: Attentive
@@ -16,23 +17,24 @@ namespace treadle::tabular {
 /// normalized by its own statistics. Running statistics take one part after the other; evaluation
 /// uses them. Hoffer et al., "Train longer, generalize better" (2017). "weight", "bias", buffers
 /// "running_mean", "running_var", as of torch.nn.BatchNorm1d.
-class GhostBatchNorm final : public Layer, public Lowerable {
+class GhostBatchNorm final : public Layer, public Lowerable, public GathersStatistics {
  public:
   GhostBatchNorm(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  /// Each part counts the same.
+  void begin_gathering() override { statistics_.begin_gathering(); }
+  void end_gathering() override { statistics_.end_gathering(); }
 
  private:
   at::Tensor normed_parts(const at::Tensor& rows, std::int64_t parts);
 
   std::int64_t virtual_batch_size_;
-  double momentum_;
   double eps_;
   at::Tensor weight_;
   at::Tensor bias_;
-  at::Tensor running_mean_;
-  at::Tensor running_var_;
+  RunningStatistics statistics_;
 };
 
 /// Scores times how much the masks before left of each feature: z · Π (relaxation - mask), over the

@@ -1,4 +1,4 @@
-#include <treadle/engine/batch_norm_refresh.h>
+#include <treadle/engine/statistics_refresh.h>
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
@@ -60,11 +60,11 @@ std::vector<at::Tensor> three_batches() {
 
 void refresh(Model& model, std::stop_token stop = {}, std::uint64_t seed = 1) {
   Batches stream(three_batches());
-  refresh_batch_norm(model, 1, stream, seed, stop);
+  refresh_statistics(model, 1, stream, seed, stop);
 }
 
 // torch.optim.swa_utils.update_bn: statistics reset, momentum None, one forward a batch.
-TEST(BatchNormRefresh, CountsEachBatchTheSame) {
+TEST(StatisticsRefresh, CountsEachBatchTheSame) {
   Normalizing model;
   const at::NoGradGuard no_gradients;
   model.norm->running_mean.fill_(77);
@@ -84,7 +84,7 @@ TEST(BatchNormRefresh, CountsEachBatchTheSame) {
   EXPECT_LT(worst(model.norm->running_var, at::stack(variances).mean(0)), 1e-13);
 }
 
-TEST(BatchNormRefresh, LeavesModesMomentumAndWeightsAsTheyWere) {
+TEST(StatisticsRefresh, LeavesModesMomentumAndWeightsAsTheyWere) {
   Normalizing model;
   model.eval();
   model.norm->train();  // a mode of its own
@@ -98,7 +98,7 @@ TEST(BatchNormRefresh, LeavesModesMomentumAndWeightsAsTheyWere) {
   EXPECT_TRUE(at::equal(model.norm->weight.detach(), weight));
 }
 
-TEST(BatchNormRefresh, DrawsFromItsSeed) {
+TEST(StatisticsRefresh, DrawsFromItsSeed) {
   const auto mean_by = [](std::uint64_t seed) {
     Normalizing model(0.5);
     refresh(model, {}, seed);
@@ -108,7 +108,7 @@ TEST(BatchNormRefresh, DrawsFromItsSeed) {
   EXPECT_FALSE(at::equal(mean_by(4), mean_by(5)));
 }
 
-TEST(BatchNormRefresh, EndsWhenAskedTo) {
+TEST(StatisticsRefresh, EndsWhenAskedTo) {
   Normalizing model;
   std::stop_source stop;
   stop.request_stop();
@@ -117,15 +117,15 @@ TEST(BatchNormRefresh, EndsWhenAskedTo) {
   EXPECT_EQ(model.norm->options.momentum().value(), 0.3);
 }
 
-TEST(BatchNormRefresh, IsForModelsThatHaveSuchLayers) {
+TEST(StatisticsRefresh, IsForModelsThatHaveSuchLayers) {
   Normalizing model;
-  EXPECT_TRUE(has_batch_norm(model));
+  EXPECT_TRUE(gathers_statistics(model));
 
   const auto linear = adapt(std::make_shared<torch::nn::LinearImpl>(3, 1));
-  EXPECT_FALSE(has_batch_norm(*linear));
+  EXPECT_FALSE(gathers_statistics(*linear));
   const auto without_statistics = adapt(std::make_shared<torch::nn::BatchNorm2dImpl>(
       torch::nn::BatchNorm2dOptions(3).track_running_stats(false)));
-  EXPECT_FALSE(has_batch_norm(*without_statistics));
+  EXPECT_FALSE(gathers_statistics(*without_statistics));
 }
 
 }  // namespace

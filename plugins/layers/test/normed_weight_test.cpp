@@ -11,6 +11,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mv.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/randn_like.h>
 #include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
@@ -97,6 +98,23 @@ TEST(SpectralNorm, DividesByTheLargestSingularValueOnceItHasConverged) {
                                            : at::linear(x, normed, weights["layer.bias"]);
     EXPECT_TRUE(at::allclose(result_on(*layer, x), expected, 1e-10, 1e-10));
   }
+}
+
+TEST(SpectralNorm, GathersTheVectorsOfTheWeightItHas) {
+  const auto layer = layer_on("spectral_norm", {{"layer", kFive}}, {4});
+  const at::NoGradGuard no_gradients;
+  const at::Tensor weight = layer->named_parameters()["layer.weight"];
+  weight.copy_(at::randn_like(weight));  // as an average: no forward has seen it
+
+  dynamic_cast<GathersStatistics&>(*layer).begin_gathering();
+
+  layer->eval();
+  const at::Tensor x = at::randn({2, 4}, at::kDouble);
+  const at::Tensor normed =
+      weight.div(at::linalg_svdvals(matrix_of(weight, false)).max().item<double>());
+  EXPECT_TRUE(at::allclose(result_on(*layer, x),
+                           at::linear(x, normed, layer->named_parameters()["layer.bias"]), 1e-2,
+                           1e-3));
 }
 
 TEST(SpectralNorm, TakesOneStepOfPowerIterationInAForwardOfTraining) {

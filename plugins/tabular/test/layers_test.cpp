@@ -3,6 +3,7 @@
 #include <memory>
 #include <numbers>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/cat.h>
@@ -10,7 +11,9 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/var.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,6 +64,29 @@ TEST(GhostBatchNorm, NormsEachPartByItself) {
               {0.001377970183035676, -0.006109787213596254});
   expect_near(numbers_of(layer->named_buffers()["running_var"]),
               {0.9763896192299454, 0.9890583136897263});
+}
+
+TEST(GhostBatchNorm, GathersEachPartAlike) {
+  const auto layer = layer_for("ghost_batch_norm", {{"virtual_batch_size", 3}}, {2});
+  const at::Tensor x = counted_rows(11, 2);
+  given_by(*layer, {x.mul(100)});  // what was there before
+
+  auto& gathers = dynamic_cast<GathersStatistics&>(*layer);
+  gathers.begin_gathering();
+  given_by(*layer, {x.narrow(0, 0, 6)});
+  given_by(*layer, {x.narrow(0, 6, 5)});
+  gathers.end_gathering();
+
+  std::vector<at::Tensor> means;
+  std::vector<at::Tensor> variances;
+  for (const auto& [from, rows] : {std::pair(0, 3), {3, 3}, {6, 3}, {9, 2}}) {
+    means.push_back(x.narrow(0, from, rows).mean(0));
+    variances.push_back(at::var(x.narrow(0, from, rows), at::IntArrayRef{0}, /*unbiased=*/true));
+  }
+  expect_near(numbers_of(layer->named_buffers()["running_mean"]),
+              numbers_of(at::stack(means).mean(0)));
+  expect_near(numbers_of(layer->named_buffers()["running_var"]),
+              numbers_of(at::stack(variances).mean(0)));
 }
 
 TEST(GhostBatchNorm, CutsBatchesAsEvenlyAsPossible) {

@@ -11,12 +11,14 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
+#include <treadle/core/running_statistics.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
 #include <treadle/tensor/task_random.h>
@@ -64,6 +66,60 @@ class Affine final : public Layer {
 
   Change change_;
 };
+
+/// Gives what it is given, and keeps a running mean of it.
+class Counting final : public Layer, public GathersStatistics {
+ public:
+  struct Change {
+    bool forgets = true;
+    bool ends = true;
+  };
+
+  Counting(const LayerSpec& spec, const Change& change)
+      : change_(change),
+        statistics_{register_buffer("mean", at::zeros({spec.inputs[0].width()}, spec.dtype)),
+                    register_buffer("var", at::ones({1}, spec.dtype)), 0.5} {}
+
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override {
+    if (is_training()) {
+      const at::NoGradGuard no_gradients;
+      statistics_.mean().lerp_(inputs[0].mean(0).to(statistics_.mean().scalar_type()),
+                               statistics_.next_momentum());
+    }
+    return inputs[0].clone();
+  }
+  void begin_gathering() override {
+    const at::Tensor kept = statistics_.mean().clone();
+    statistics_.begin_gathering();
+    if (!change_.forgets) {
+      statistics_.mean().copy_(kept);
+      statistics_.next_momentum();  // so that the first batch does not replace it
+    }
+  }
+  void end_gathering() override {
+    if (change_.ends)
+      statistics_.end_gathering();
+  }
+
+ private:
+  Change change_;
+  RunningStatistics statistics_;
+};
+
+class CountingFactory final : public LayerFactory {
+ public:
+  explicit CountingFactory(Counting::Change change) : change_(change) {}
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return std::make_shared<Counting>(spec, change_);
+  }
+  Counting::Change change_;
+};
+
+LayerCase counting(const std::string& name, Counting::Change change = {}) {
+  return {.name = name, .make = [change] { return std::make_unique<CountingFactory>(change); }};
+}
 
 class AffineFactory final : public LayerFactory {
  public:
@@ -382,7 +438,7 @@ std::vector<Wrong<LayerCase>> all() {
                                       layer.other.add_(1);
                                       return input;
                                     }}),
-       {"EachLayerHasMemoryOfItsOwn"}},
+       {"EachLayerHasMemoryOfItsOwn", "GathersAnewWhatTrainingLeavesInItsBuffers"}},
       {affine(
            "HidesAParameter",
            {.prepare = [](Affine& layer, Spec spec) { layer.other = at::randn({6}, spec.dtype); },
@@ -424,6 +480,22 @@ std::vector<Wrong<LayerCase>> all() {
                                           return input;
                                         }}),
        {"LeavesItsInputsAlone"}},
+      {affine("CountsSilently", {.prepare =
+                                     [](Affine& layer, const LayerSpec& spec) {
+                                       layer.other = layer.register_buffer(
+                                           "count", at::zeros({1}, spec.dtype));
+                                     },
+                                 .after =
+                                     [](Affine& layer, Tensor result) {
+                                       const at::NoGradGuard no_gradients;
+                                       if (layer.is_training())
+                                         layer.other.add_(1);
+                                       return result;
+                                     }}),
+       {"GathersAnewWhatTrainingLeavesInItsBuffers"}},
+      {counting("KeepsWhatWasThere", {.forgets = false}),
+       {"GathersAnewWhatTrainingLeavesInItsBuffers"}},
+      {counting("GoesOnGathering", {.ends = false}), {"GathersAnewWhatTrainingLeavesInItsBuffers"}},
       {LayerCase{.name = "RemembersSilently",
                  .make = [] { return std::make_unique<RememberingFactory>(); }},
        {"RemembersOnlyIfItSaysSo"}},
@@ -458,8 +530,9 @@ std::vector<Wrong<LayerCase>> all() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, LayerContract,
-                         ::testing::Values(affine("Affine"), reporting("Reporting"),
-                                           recurrent("Recurrent"), sizing("Sizing")),
+                         ::testing::Values(affine("Affine"), counting("Counting"),
+                                           reporting("Reporting"), recurrent("Recurrent"),
+                                           sizing("Sizing")),
                          CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, LayerContract, ::testing::ValuesIn(cases_of(all())),
                          CaseName());

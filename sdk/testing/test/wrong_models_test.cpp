@@ -85,6 +85,19 @@ std::vector<Wrong<ModelCase>> all() {
                                    net.register_buffer("shared", shared);
                                  }}),
        {"EachModelHasMemoryOfItsOwn"}},
+      {net("CountsSilently", {.prepare =
+                                  [](Net& net, Spec spec) {
+                                    net.other =
+                                        net.register_buffer("count", at::zeros({1}, spec.dtype));
+                                  },
+                              .before =
+                                  [](Net& net, Tensor input) {
+                                    const at::NoGradGuard no_gradients;
+                                    if (net.is_training())
+                                      net.other.add_(1);
+                                    return input;
+                                  }}),
+       {"DeclaresWhatTrainingLeavesInItsBuffers"}},
       {net("HidesAParameter",
            {.prepare = [](Net& net, Spec spec) { net.other = at::randn({6}, spec.dtype); },
             .before = [](Net& net, Tensor input) { return input.mul(net.other); }}),

@@ -37,6 +37,7 @@ DataProvider::~DataProvider() = default;
 DeviceBackend::~DeviceBackend() = default;
 FitsTargets::~FitsTargets() = default;
 GradientStrategy::~GradientStrategy() = default;
+GathersStatistics::~GathersStatistics() = default;
 GraphBuilder::~GraphBuilder() = default;
 Layer::~Layer() = default;
 LayerFactory::~LayerFactory() = default;

@@ -80,6 +80,7 @@ void to_host(Predictions& predictions, const Waiting& waiting) {
   };
   for (Prediction& prediction : predictions) {
     move(prediction.values);
+    move(prediction.logits);
     for (Prediction::Extra& extra : prediction.extras)
       move(extra.values);
   }

@@ -15,9 +15,9 @@
 #include <treadle/core/module_state.h>
 #include <treadle/core/solves_last_layer.h>
 #include <treadle/core/structure_search.h>
-#include <treadle/engine/batch_norm_refresh.h>
 #include <treadle/engine/device_traffic.h>
 #include <treadle/engine/evaluation.h>
+#include <treadle/engine/statistics_refresh.h>
 #include <treadle/engine/weight_average.h>
 
 #include "checkpoint_clock.h"
@@ -415,7 +415,7 @@ class Session final : public TrainingSession,
                              std::max<std::int64_t>(1, steps(averaging.every)), averaging.decay};
     average_ = std::make_unique<WeightAverage>(step_.arena(), *setup_.model, plan);
     step_.average_into(*average_);
-    refreshes_ = !plan.decay && has_batch_norm(*setup_.model);
+    refreshes_ = gathers_statistics(*setup_.model);
   }
   void end_with_kept_weights(const std::string& chosen_by) override {
     expect_beginning("end_with_kept_weights");
@@ -708,16 +708,15 @@ class Session final : public TrainingSession,
     return device().is_cpu() ? batch : sent(batch, device(), setup_.timeline);
   }
 
-  /// For an average in the model: batch normalization's statistics from the training rows of
-  /// `epoch`.
+  /// For an average in the model: its layers' statistics, from the training rows of `epoch`.
   void refresh_statistics(std::int64_t epoch) {
     if (!refreshes_)
       return;
     const auto stream = setup_.training->epoch(epoch);
     const std::uint64_t seed =
         context_.random().seed("refresh", {static_cast<std::uint64_t>(epoch)});
-    refresh_batch_norm(*setup_.model, setup_.objective->outputs().size(), *stream, seed,
-                       context_.stop_token(), setup_.precision);
+    engine::refresh_statistics(*setup_.model, setup_.objective->outputs().size(), *stream, seed,
+                               context_.stop_token(), setup_.precision);
   }
 
   /// After the last epoch: those kept, the average, or the last.

@@ -439,7 +439,7 @@ bool CompiledExecutor::folds_constants(const Graph& graph) const {
 
 void CompiledExecutor::run(const Graph& graph, const Inputs& inputs, GraphState::Data& state,
                            const ForwardScope& scope, std::vector<at::Tensor>& outputs) {
-  if (Autocast::of_this_thread().is_on() || Float8Scope::of_this_thread())
+  if (scope.calls_layers || Autocast::of_this_thread().is_on() || Float8Scope::of_this_thread())
     return run_graph(graph.impl(), inputs, state, scope, outputs);
   run_plan(graph, inputs, state, scope, outputs);
 }

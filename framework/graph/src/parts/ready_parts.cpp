@@ -219,18 +219,19 @@ class Recomputing final : public Layer, public TakesIndices, public StandsForBod
   }
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override {
-    const auto segment = [body = body_,
-                          scope = ForwardScope{context.stop(), context.truncates_bptt()}](
-                             const std::vector<at::Tensor>& given) {
-      GraphState state(*body);
-      std::vector<at::Tensor> results = body->run_within(given, state, scope);
-      if (state.keeps_state()) {
-        throw DataError(
-            "a layer within carries something from forward to forward, and what is "
-            "computed twice may not");
-      }
-      return results;
-    };
+    const auto segment =
+        [body = body_,
+         scope = ForwardScope{context.stop(), context.truncates_bptt(), context.calls_layers()}](
+            const std::vector<at::Tensor>& given) {
+          GraphState state(*body);
+          std::vector<at::Tensor> results = body->run_within(given, state, scope);
+          if (state.keeps_state()) {
+            throw DataError(
+                "a layer within carries something from forward to forward, and what is "
+                "computed twice may not");
+          }
+          return results;
+        };
     return recomputed(*body_, segment, {inputs.begin(), inputs.end()}).front();
   }
 

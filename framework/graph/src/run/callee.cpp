@@ -36,6 +36,7 @@ at::Tensor Callee::call(const Inputs& inputs, State& state, const ForwardScope& 
       detach_memory(state.memory);
     LayerContext context(scope.stop, state.memory, state.reports);
     context.set_truncated_bptt(scope.truncates_bptt);
+    context.set_calls_layers(scope.calls_layers);
     if (!further.empty())
       context.request_outputs(further);
     // Reports of earlier calls in this forward have been checked; a loop calls its layer many

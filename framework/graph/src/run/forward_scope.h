@@ -14,6 +14,8 @@ struct ForwardScope {
   /// See ForwardContext::truncates_bptt(). State is then detached where they are
   /// read, and what a loop hands on where the next round takes it.
   bool truncates_bptt = false;
+  /// See ForwardContext::calls_layers().
+  bool calls_layers = false;
   /// See GraphState::on_each_node(); null: nobody is told. It outlives the forward.
   const NodeHook* hook = nullptr;
   /// Where the graph stands for it: "", "encoder.".

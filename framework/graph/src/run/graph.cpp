@@ -63,8 +63,8 @@ class GraphLayer final : public Layer,
     const Graph::Impl& impl = graph_->impl();
     if (impl.reports)
       begin_reports(impl, state->data(), context.is_logging(), context.takes_losses());
-    std::vector<at::Tensor> results =
-        graph_->run_within(inputs, *state, {context.stop(), context.truncates_bptt()});
+    std::vector<at::Tensor> results = graph_->run_within(
+        inputs, *state, {context.stop(), context.truncates_bptt(), context.calls_layers()});
     if (state->keeps_state())
       context.state() = state->state();
     if (impl.reports) {
@@ -222,7 +222,7 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
   state->data().keeps_tags = shows;
   if (impl_->reports)
     begin_reports(*impl_, state->data(), context.is_logging(), context.takes_losses());
-  const ForwardScope scope{context.stop(), context.truncates_bptt()};
+  const ForwardScope scope{context.stop(), context.truncates_bptt(), context.calls_layers()};
   std::vector<at::Tensor> results;
   if (impl_->input_order.empty()) {
     results = run_within(inputs, *state, scope);

@@ -161,6 +161,7 @@ void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input,
         Callee::State& own = state.nodes[place].callees[i];
         LayerContext context(scope.stop, own.memory, own.reports);
         context.set_truncated_bptt(scope.truncates_bptt);
+        context.set_calls_layers(scope.calls_layers);
         told->begin_forward(rows, first_input.device(), context);
       }
     }

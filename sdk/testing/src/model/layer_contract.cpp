@@ -325,6 +325,58 @@ CLAIM(Layer, StateRoundTripGivesTheSameBits) {
   }
 }
 
+CLAIM(Layer, GathersAnewWhatTrainingLeavesInItsBuffers) {
+  const auto inputs = random_inputs();
+  const auto buffers_of = [](const Layer& layer) {
+    std::vector<at::Tensor> copies;
+    for (const at::Tensor& buffer : layer.buffers())
+      copies.push_back(buffer.clone());
+    return copies;
+  };
+  const auto are_equal = [](const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+    return std::equal(
+        a.begin(), a.end(), b.begin(), b.end(),
+        [](const at::Tensor& one, const at::Tensor& other) { return at::equal(one, other); });
+  };
+  const auto fresh = create(1);
+  const auto used = create(1);
+  // Also those of layers that it is made of.
+  const auto gathering_in = [](Layer& layer) {
+    std::vector<GathersStatistics*> found;
+    for (const auto& module : layer.modules()) {
+      if (auto* const gathers = dynamic_cast<GathersStatistics*>(module.get()))
+        found.push_back(gathers);
+    }
+    return found;
+  };
+  const auto before = buffers_of(*used);
+  run(*used, inputs);
+  const bool changes = !are_equal(buffers_of(*used), before);
+  EXPECT_TRUE(!changes || !gathering_in(*used).empty())
+      << "a training forward changes its buffers, and it does not derive from GathersStatistics: "
+         "averages of weights would be used with statistics of others";
+  if (gathering_in(*used).empty())
+    return;
+
+  for (Layer* const layer : {fresh.get(), used.get()}) {
+    for (GathersStatistics* const gathers : gathering_in(*layer))
+      gathers->begin_gathering();
+    for (const std::uint64_t seed : {1U, 2U, 3U})
+      run(*layer, inputs, seed);
+    for (GathersStatistics* const gathers : gathering_in(*layer))
+      gathers->end_gathering();
+  }
+  EXPECT_TRUE(are_equal(buffers_of(*used), buffers_of(*fresh)))
+      << "what was there before is a part of what was gathered";
+  // Afterwards it trains as one that never gathered.
+  const auto ordinary = create(1);
+  load_module_state(*ordinary, state_of(*used));
+  const auto others = random_inputs(kRows + 1);
+  run(*used, others);
+  run(*ordinary, others);
+  EXPECT_TRUE(are_equal(buffers_of(*used), buffers_of(*ordinary))) << "in training afterwards";
+}
+
 CLAIM(Layer, DrawsItsWeightsFromTheTasksStream) {
   const auto same = create(1)->parameters();
   const auto again = create(1)->parameters();

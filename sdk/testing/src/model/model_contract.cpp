@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ops/equal.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
@@ -16,6 +17,7 @@
 #include <treadle/core/model.h>
 #include <treadle/core/module_state.h>
 #include <treadle/core/parameter_arena.h>
+#include <treadle/engine/statistics_refresh.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/at_once.h>
 #include <treadle/testing/case_name.h>
@@ -196,6 +198,23 @@ CLAIM(Model, StateRoundTripGivesTheSameBits) {
     EXPECT_TRUE(same_bits(run(*loaded, random_inputs(), 3), run(*original, random_inputs(), 3)))
         << (training ? "in training" : "in evaluation");
   }
+}
+
+CLAIM(Model, DeclaresWhatTrainingLeavesInItsBuffers) {
+  const auto model = create(1);
+  std::vector<at::Tensor> before;
+  for (const at::Tensor& buffer : model->buffers())
+    before.push_back(buffer.clone());
+
+  run(*model, random_inputs());
+
+  const std::vector<at::Tensor> after = model->buffers();
+  const bool changes = !std::equal(
+      before.begin(), before.end(), after.begin(), after.end(),
+      [](const at::Tensor& one, const at::Tensor& other) { return at::equal(one, other); });
+  EXPECT_TRUE(!changes || engine::gathers_statistics(*model))
+      << "a training forward changes its buffers, and no module of it derives from "
+         "GathersStatistics: averages of weights would be used with statistics of others";
 }
 
 CLAIM(Model, TrainingDiffersFromEvaluationOnlyIfItMay) {

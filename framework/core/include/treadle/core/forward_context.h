@@ -58,6 +58,10 @@ class ForwardContext {
   /// Source: truncated back-propagation through time (Williams & Peng 1990) with a horizon of 1.
   bool truncates_bptt() const { return truncates_bptt_; }
 
+  /// Whether each layer is called, in place of the operations that a compiled model made of it:
+  /// while statistics are gathered, which those would count as in ordinary training.
+  bool calls_layers() const { return calls_layers_; }
+
   /// Whether the caller takes a DeferredOutput in place of the model's one output, which is then
   /// left undefined. A model need not give it.
   bool takes_deferred_output() const { return takes_deferred_output_; }
@@ -73,6 +77,7 @@ class ForwardContext {
   void set_batch(const Batch* batch) { batch_ = batch; }
   void set_takes_losses(bool takes) { takes_losses_ = takes; }
   void set_truncated_bptt(bool one_step) { truncates_bptt_ = one_step; }
+  void set_calls_layers(bool calls) { calls_layers_ = calls; }
   std::vector<BatchLoss::Auxiliary> take_losses();
   void set_takes_deferred_output(bool takes) { takes_deferred_output_ = takes; }
   std::optional<DeferredOutput>& deferred_output() { return deferred_output_; }
@@ -85,6 +90,7 @@ class ForwardContext {
   const Batch* batch_ = nullptr;
   bool takes_losses_ = false;
   bool truncates_bptt_ = false;
+  bool calls_layers_ = false;
   bool takes_deferred_output_ = false;
   std::optional<DeferredOutput> deferred_output_;
   std::vector<BatchLoss::Auxiliary> losses_;

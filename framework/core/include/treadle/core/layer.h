@@ -74,6 +74,11 @@ class LayerContext {
   /// For what calls layers, and for tests.
   void set_truncated_bptt(bool one_step) { truncates_bptt_ = one_step; }
 
+  /// As ForwardContext::calls_layers(), for layers that call graphs.
+  bool calls_layers() const { return calls_layers_; }
+  /// For what calls layers.
+  void set_calls_layers(bool calls) { calls_layers_ = calls; }
+
   /// Whether this output of a layer that NamesOutputs is used: others need not be computed.
   bool is_requested(std::string_view output) const { return index_of(output).has_value(); }
   /// Sets a further output; one that is not requested is dropped.
@@ -95,6 +100,7 @@ class LayerContext {
   StateDict& state_;
   LayerReports& reports_;
   bool truncates_bptt_ = false;
+  bool calls_layers_ = false;
   std::span<const std::string> requested_;
   std::vector<at::Tensor> outputs_;  // as requested_
 };
@@ -218,6 +224,19 @@ class ActsOnPositions {
  public:
   virtual ~ActsOnPositions();
   virtual bool acts_on_positions() const { return true; }
+};
+
+/// Has buffers that its training forward() changes, as batch normalization has running means and
+/// variances (running_statistics.h). They belong to the weights in use then: for weights that no
+/// step produced, such as an average, they are gathered anew.
+class GathersStatistics {
+ public:
+  virtual ~GathersStatistics();
+  /// Forgets them. Up to end_gathering() every training forward() counts the same, whatever the
+  /// momentum of ordinary training, and one thread calls it. They then are those of the weights and
+  /// the batches, whatever they were before.
+  virtual void begin_gathering() = 0;
+  virtual void end_gathering() = 0;
 };
 
 /// Takes integers or booleans: indices into vocabularies, lengths, masks. A layer that does not is

@@ -25,8 +25,8 @@ struct AveragingPlan {
 /// With a decay d it is the exponential moving average s = d s + (1 - d) p (Polyak & Juditsky
 /// 1992), which begins as a copy; the model's floating-point buffers are averaged with it, others
 /// are the newest. Without one it is the mean, s = s + (p - s) / (n + 1): stochastic weight
-/// averaging (Izmailov et al. 2018); buffers stay the model's, and batch normalization needs
-/// refresh_batch_norm() before the average is of use.
+/// averaging (Izmailov et al. 2018); buffers stay the model's. Either way layers with statistics
+/// (GathersStatistics) need refresh_statistics() before the average is of use.
 ///
 /// Takes one vector as long as the parameters, another while the average is in the model. One
 /// training thread; arena and model outlive it.

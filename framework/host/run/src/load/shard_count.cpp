@@ -7,6 +7,7 @@
 
 #include <treadle/core/model_abilities.h>
 #include <treadle/core/module_state.h>
+#include <treadle/engine/statistics_refresh.h>
 
 namespace treadle::internal {
 namespace {
@@ -35,12 +36,6 @@ RowWork work_by_parameters(const Model& model) {
   return {6 * count, 0};
 }
 
-bool has_batch_statistics(const Model& model) {
-  const auto buffers = model.named_buffers();
-  return std::any_of(buffers.begin(), buffers.end(),
-                     [](const auto& buffer) { return buffer.key().ends_with("running_mean"); });
-}
-
 std::string milliseconds(double seconds) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2g ms", seconds * 1e3);
@@ -57,7 +52,7 @@ ShardChoice choose_shards(const Model& model, std::int64_t rows) {
                          (row.operations / kOperationsPerSecond + row.bytes / kBytesPerSecond);
   // Each shard reads the weights and writes gradients that are added, however few rows it has.
   const double of_each = 3 * parameter_bytes(model) / kBytesPerSecond;
-  const bool has_statistics = has_batch_statistics(model);
+  const bool has_statistics = engine::gathers_statistics(model);
   const std::int64_t most = std::min(kMost, has_statistics ? rows / 2 : rows);
   const double wanted = std::floor(seconds / std::max(kSecondsOfAShard, of_each));
   ShardChoice choice;
