@@ -34,7 +34,7 @@ bool is_distribution(const at::Tensor& target) {
 }
 
 Prediction softmax_prediction(const at::Tensor& logits) {
-  return {TargetKind::kClasses, at::softmax(logits, -1)};
+  return {TargetKind::kClasses, at::softmax(logits, -1), logits};
 }
 
 // A sum over positions, each times its weight.
@@ -203,7 +203,7 @@ Prediction BceWithLogits::do_prediction(const std::vector<at::Tensor>& outputs) 
     return {TargetKind::kLabels, at::sigmoid(outputs[0])};
   // Both from the logit: 1 - sigmoid(x) would lose the digits of a sure negative.
   return {TargetKind::kClasses,
-          at::cat({at::sigmoid(outputs[0].neg()), at::sigmoid(outputs[0])}, -1)};
+          at::cat({at::sigmoid(outputs[0].neg()), at::sigmoid(outputs[0])}, -1), outputs[0]};
 }
 
 std::vector<OutputSpec> KlDiv::do_outputs_for(const TargetSpec& target) const {

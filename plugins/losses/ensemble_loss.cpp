@@ -61,6 +61,7 @@ at::Tensor EnsembleLoss::do_weight(const TargetBatch& target) const {
 Prediction EnsembleLoss::do_prediction(const std::vector<at::Tensor>& outputs) const {
   Prediction prediction = loss_->prediction(as_rows(outputs));
   prediction.values = mean_of_members(prediction.values);
+  prediction.logits = at::Tensor();  // a mean of probabilities has none
   for (Prediction::Extra& extra : prediction.extras)
     extra.values = mean_of_members(extra.values);
   return prediction;

@@ -6,9 +6,12 @@
 #include <tuple>
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/log1p.h>
+#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sort.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/xlogy.h>
 
 #include <treadle/base/json_words.h>
@@ -36,6 +39,26 @@ at::Tensor share_of_wrong_labels(const Positions& positions) {
 
 double exponential(double mean) {
   return std::exp(mean);
+}
+
+/// What ranks positions [N, C] for each class: its log-odds, float64, of logits [N, C] or, for two
+/// classes, [N, 1]. Probabilities of float32 are 1 above 17, and rank all those alike.
+at::Tensor log_odds(const at::Tensor& logits) {
+  const at::Tensor exact = logits.to(at::kDouble);
+  if (exact.size(1) == 1)
+    return at::cat({exact.neg(), exact}, 1);
+  if (exact.size(1) == 2) {
+    const at::Tensor second = exact.select(1, 1).sub(exact.select(1, 0));
+    return at::stack({second.neg(), second}, 1);
+  }
+  const at::Tensor logs = at::log_softmax(exact, 1);
+  const at::Tensor first = exact.argmax(1, /*keepdim=*/true);
+  // ln p - ln(1 - p). Only the likeliest class may have a p above 1/2, whose 1 - p is the sum of
+  // the others.
+  at::Tensor odds = logs.sub(at::log1p(logs.exp().clamp_max(0.5).neg()));
+  const at::Tensor others =
+      exact.scatter(1, first, -std::numeric_limits<double>::infinity()).logsumexp(1, true);
+  return odds.scatter_(1, first, exact.gather(1, first).sub(others));
 }
 
 }  // namespace
@@ -67,7 +90,9 @@ void Auc::do_reset() {
 
 void Auc::do_update(const Prediction& prediction, const TargetBatch& target) {
   const Positions positions(prediction, target);
-  const at::Tensor& values = positions.predicted();
+  const at::Tensor values = prediction.logits.defined()
+                                ? log_odds(positions.flat(prediction.logits))
+                                : positions.predicted();
   const at::Tensor scores = class_names_.size() == 2 ? values.narrow(1, 1, 1) : values;
   const at::Tensor& weights = positions.weights();
   // Copies: the caller fills the same tensors again.

@@ -174,9 +174,11 @@ TEST(CrossEntropy, AsksForOneLogitPerClass) {
 TEST(CrossEntropy, SaysWhyItCannotWorkOnATarget) {
   const auto loss = make("cross_entropy");
 
-  EXPECT_EQ(message_of([&] { loss->outputs_for(LossCase::numbers(1)); }),
-            "loss \"cross_entropy\" needs classes or distribution, but the target \"price\" is "
-            "numbers; use mse, l1 or smooth_l1");
+  EXPECT_EQ(
+      message_of([&] { loss->outputs_for(LossCase::numbers(1)); }),
+      "loss \"cross_entropy\" needs classes or distribution, but the target \"price\" is "
+      "numbers; use mse, l1 or smooth_l1, or set \"task\": \"classification\" in the data if its "
+      "numbers stand for classes");
   EXPECT_EQ(message_of([&] { loss->outputs_for(LossCase::classes(1)); }),
             "loss \"cross_entropy\" needs at least two classes, but the target \"species\" has 1");
   EXPECT_EQ(message_of([&] { loss->outputs_for(LossCase::labels(3)); }),

@@ -10,9 +10,12 @@
 #include <vector>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -419,6 +422,60 @@ TEST(Auc, CountsTiesHalf) {
   EXPECT_EQ(value_of("auc", MetricCase::classes(2), rows), 0.5);
 }
 
+/// The mean over the classes of the share of pairs, one of the class and one of another, that the
+/// odds of the class put in order.
+double share_of_pairs_in_order(const at::Tensor& logits, const at::Tensor& classes) {
+  const std::int64_t rows = logits.size(0);
+  const std::int64_t count = logits.size(1) == 1 ? 2 : logits.size(1);
+  const at::Tensor exact = logits.to(at::kDouble).contiguous();
+  const auto odds = [&](std::int64_t row, std::int64_t of) -> long double {
+    const double* const z = exact.data_ptr<double>() + row * exact.size(1);
+    if (exact.size(1) == 1)
+      return of == 1 ? z[0] : -z[0];
+    long double others = 0;
+    for (std::int64_t k = 0; k < count; ++k)
+      others += k == of ? 0 : std::exp(static_cast<long double>(z[k]) - z[of]);
+    return -std::log(others);
+  };
+  long double sum = 0;
+  for (std::int64_t of = 0; of < count; ++of) {
+    double in_order = 0;
+    double pairs = 0;
+    for (std::int64_t a = 0; a < rows; ++a) {
+      for (std::int64_t b = 0; b < rows; ++b) {
+        if (classes[a].item<std::int64_t>() != of || classes[b].item<std::int64_t>() == of)
+          continue;
+        in_order += odds(a, of) > odds(b, of) ? 1 : odds(a, of) == odds(b, of) ? 0.5 : 0;
+        ++pairs;
+      }
+    }
+    sum += in_order / pairs;
+  }
+  return static_cast<double>(sum / count);
+}
+
+TEST(Auc, RanksLogitsThatProbabilitiesCannotTellApart) {
+  const TaskRandom random(8);
+  for (const std::int64_t width : {1, 2, 4}) {
+    for (const double scale : {1.0, 30.0, 500.0}) {
+      const std::int64_t classes = std::max<std::int64_t>(width, 2);
+      const at::Tensor targets = at::arange(40).remainder(classes);
+      // Sure of one class, so that probabilities are 0 and 1.
+      at::Tensor logits = at::randn({40, width}).mul(scale);
+      logits.select(1, 0).add_(2 * scale);
+      EvaluatedRows rows =
+          rows_of(width == 1 ? at::cat({at::sigmoid(-logits), at::sigmoid(logits)}, 1)
+                             : at::softmax(logits, 1),
+                  targets);
+      rows.prediction.logits = logits;
+
+      EXPECT_NEAR(value_of("auc", MetricCase::classes(classes), rows),
+                  share_of_pairs_in_order(logits, targets), 1e-12)
+          << width << " logits of about " << scale;
+    }
+  }
+}
+
 TEST(Auc, LeavesOutClassesWithoutRows) {
   // Class 2 has no rows; the other two are separated perfectly.
   const EvaluatedRows rows =
@@ -482,7 +539,8 @@ TEST(Metrics, SayForWhichTargetsTheyHaveAMeaning) {
     EXPECT_EQ(refusal(name, MetricCase::numbers(1)),
               "metric \"" + name +
                   "\" needs classes or labels, but the target \"price\" is numbers; use rmse, mae "
-                  "or r2");
+                  "or r2, or set \"task\": \"classification\" in the data if its numbers stand for "
+                  "classes");
   }
   for (const std::string name :
        {"confusion_matrix", "auc", "perplexity", "mean_iou", "bits_per_byte"}) {

@@ -191,7 +191,7 @@ class PredictsClasses final : public Squared {
 /// One name for two further numbers.
 class PredictsTwoOfAName final : public Squared {
   Prediction do_prediction(const Outputs& outputs) const override {
-    return {TargetKind::kNumbers, outputs[0], {{"low", outputs[0]}, {"low", outputs[0]}}};
+    return {TargetKind::kNumbers, outputs[0], {}, {{"low", outputs[0]}, {"low", outputs[0]}}};
   }
 };
 

@@ -17,6 +17,10 @@ struct Prediction {
   /// classes with one logit). Labels: a probability for each, [B, positions..., C]. Numbers:
   /// [B, positions..., width], in the data's units once transforms have been inverted.
   at::Tensor values;
+  /// The outputs that probabilities were made of, before rounding makes them 0 or 1: logits
+  /// [B, positions..., C], for two classes perhaps one, that of the second. What metrics rank by.
+  /// Undefined where values have no logits.
+  at::Tensor logits = {};
 
   /// Further numbers about the same target, shaped and scaled like `values`: a quantile.
   struct Extra {

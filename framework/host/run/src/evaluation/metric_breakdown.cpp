@@ -30,6 +30,8 @@ MetricBreakdown::Part MetricBreakdown::changed(
     const std::function<at::Tensor(const at::Tensor&)>& of_rows) {
   const Batch& whole = target.batch();
   Part part{number, {prediction.kind, of_positions(prediction.values)}, {}};
+  if (prediction.logits.defined())
+    part.prediction.logits = of_positions(prediction.logits);
   for (const Prediction::Extra& extra : prediction.extras)
     part.prediction.extras.push_back({extra.name, of_positions(extra.values)});
   part.batch.targets = part.batch.original_targets = {of_positions(target.values())};

@@ -47,6 +47,8 @@ struct EvaluatedRows {
   EvaluatedRows with_values(Change&& change) const {
     EvaluatedRows rows = *this;
     rows.prediction.values = change(prediction.values);
+    if (prediction.logits.defined())
+      rows.prediction.logits = change(prediction.logits);
     for (Prediction::Extra& extra : rows.prediction.extras)
       extra.values = change(extra.values);
     return rows;
