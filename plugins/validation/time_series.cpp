@@ -35,6 +35,18 @@ Fold PastRows::fold(const TimeSteps& steps, std::int64_t begin, std::int64_t end
     fold.validation = std::move(judged);
   }
   fold.training = steps.beginning_in(most_ ? std::max<std::int64_t>(last - *most_, 0) : 0, last);
+  // Samples may begin further apart than steps.
+  for (const RowList* part :
+       {&fold.training, &fold.validation, validation_ ? &fold.test : nullptr}) {
+    if (part != nullptr && part->empty()) {
+      throw DataError("no sample begins in the steps that " +
+                      std::string(part == &fold.training ? "train" : "judge") +
+                      " the fold of steps " + std::to_string(begin) + " to " +
+                      std::to_string(end - 1) +
+                      "; sizes are steps of the data: take larger ones, or samples that begin "
+                      "closer together");
+    }
+  }
   return fold;
 }
 

@@ -110,7 +110,10 @@ TEST(TimeSteps, InOrderOfTimeAreThoseOfTheirDefinition) {
       request.timestamps = at::tensor(firsts, at::kDouble);
     if (has_ends)
       request.label_ends = at::tensor(lasts, at::kDouble);
-    const std::vector<double>& distinct = axis == TimeSteps::Axis::kData ? times : firsts;
+    std::vector<double> distinct = times;
+    std::erase_if(distinct, [&](double time) {
+      return axis == TimeSteps::Axis::kRows && (time < firsts.front() || time > firsts.back());
+    });
     const auto step_of = [&](double time) {
       std::int64_t step = 0;
       for (std::size_t i = 0; i < distinct.size(); ++i)

@@ -189,6 +189,19 @@ std::vector<Wrong<ValidationCase>> all() {
               }),
        {"RowsAreInOrder"}},
       {declared(halves("TrainsOnTheFuture"), &ValidationCase::orders_by_time), {"RowsAreInOrder"}},
+      {leaving_some(not_random(declared(halves("CutsThroughATime",
+                                               [](Plan plan, Request request) {
+                                                 const RowList rows = rows_in_time(request);
+                                                 const std::size_t half = rows.size() / 2;
+                                                 Fold fold;
+                                                 fold.name = "first";
+                                                 fold.training = rows.part(0, half);
+                                                 fold.validation =
+                                                     rows.part(half, rows.size() - half);
+                                                 plan = {{fold}};
+                                               }),
+                                        &ValidationCase::orders_by_time))),
+       {"RowsAreInOrder"}},
       {halves("NamesFoldsAlike", [](Plan plan, Request) { plan.folds[1].name = "first"; }),
        // plan() itself refuses it.
        {"DoesNotWriteToTheTargets", "EachRowIsJudgedAsOftenAsItShould", "FoldsHaveNamesOfTheirOwn",

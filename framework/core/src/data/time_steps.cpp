@@ -209,37 +209,59 @@ class SortedOrder final : public TimeSteps::Order {
   std::vector<std::int64_t> beginning_;  // of each step in order_, and its end
 };
 
+/// Which steps there are.
+enum class Steps {
+  kOfRows,        ///< the times of the rows to split
+  kOfDataWithin,  ///< those of the data's own rows, from the first row's to the last one's
+  kOfData         ///< all of them
+};
+
 /// The steps of rows that are in order of time as they are; nothing where they are not, or nobody
 /// knows without looking at each.
 std::optional<RisingTimes> given_steps(const SplitRequest& request, const TargetTimes& times,
-                                       bool are_of_data) {
+                                       Steps steps) {
   const std::optional<SampleRun>& run = times.run();
   std::optional<RisingTimes> own;
   if (times.stamps().defined()) {
     own = RisingTimes::of(times.stamps());
   } else if (run) {
-    own = RisingTimes(run->rows.targets.begin, run->step, run->count);
+    const bool is_by_sample = steps == Steps::kOfRows;
+    own = RisingTimes(run->rows.targets.begin, is_by_sample ? run->step : 1,
+                      is_by_sample ? run->count : (run->count - 1) * run->step + 1);
   }
-  if (!own || !are_of_data)
+  if (!own || steps == Steps::kOfRows)
     return own;
-  return times.of_data().defined() ? RisingTimes::of(times.of_data())
-                                   : RisingTimes(0, 1, request.data->rows());
+  if (!times.of_data().defined())
+    return steps == Steps::kOfData ? RisingTimes(0, 1, request.data->rows()) : own;
+  if (steps == Steps::kOfData)
+    return RisingTimes::of(times.of_data());
+  const auto* const begin = times.of_data().data_ptr<double>();
+  const auto* const end = begin + times.of_data().numel();
+  if (!std::is_sorted(begin, end))
+    return std::nullopt;
+  const auto* const first = std::lower_bound(begin, end, times.first(0));
+  const auto* const last = std::upper_bound(first, end, times.first(request.rows - 1));
+  return RisingTimes::of(times.of_data().slice(0, first - begin, last - begin));
 }
 
-std::vector<double> all_steps(const SplitRequest& request, const TargetTimes& times,
-                              bool are_of_data) {
+std::vector<double> all_steps(const SplitRequest& request, const TargetTimes& times, Steps which) {
+  std::vector<double> own;
+  for (std::int64_t row = 0; which != Steps::kOfData && row < request.rows; ++row)
+    own.push_back(times.first(row));
+  if (which == Steps::kOfRows)
+    return own;
   std::vector<double> steps;
-  if (are_of_data && times.of_data().defined()) {
+  if (times.of_data().defined()) {
     const auto* const data = times.of_data().data_ptr<double>();
-    return {data, data + times.of_data().numel()};
-  }
-  if (are_of_data) {
+    steps.assign(data, data + times.of_data().numel());
+  } else {
     steps.resize(static_cast<std::size_t>(request.data->rows()));
     std::iota(steps.begin(), steps.end(), 0.0);
-    return steps;
   }
-  for (std::int64_t row = 0; row < request.rows; ++row)
-    steps.push_back(times.first(row));
+  if (which == Steps::kOfDataWithin) {
+    const auto [first, last] = std::minmax_element(own.begin(), own.end());
+    std::erase_if(steps, [&](double step) { return step < *first || step > *last; });
+  }
   return steps;
 }
 
@@ -248,14 +270,16 @@ std::vector<double> all_steps(const SplitRequest& request, const TargetTimes& ti
 TimeSteps::TimeSteps(const SplitRequest& request, Axis axis) {
   if (!request.timestamps.defined())
     expect_one_series(request);
-  const bool are_of_data =
-      axis == Axis::kData && request.samples != nullptr && request.data != nullptr;
+  const bool has_data = request.samples != nullptr && request.data != nullptr && request.rows > 0;
+  const Steps which = !has_data             ? Steps::kOfRows
+                      : axis == Axis::kData ? Steps::kOfData
+                                            : Steps::kOfDataWithin;
   TargetTimes times(request);
-  if (std::optional<RisingTimes> steps = given_steps(request, times, are_of_data)) {
+  if (std::optional<RisingTimes> steps = given_steps(request, times, which)) {
     order_ = std::make_shared<const GivenOrder>(std::move(times), *std::move(steps), request.rows);
     return;
   }
-  std::vector<double> steps = all_steps(request, times, are_of_data);
+  std::vector<double> steps = all_steps(request, times, which);
   order_ = std::make_shared<const SortedOrder>(times, request.rows, std::move(steps));
 }
 

@@ -115,8 +115,24 @@ RowList by_group(const SplitRequest& request, std::int64_t count, const SetAside
   return aside;
 }
 
+// Rows of one time stay together: the cut is the one between two times that comes closest.
 RowList by_time(const SplitRequest& request, std::int64_t count, const SetAside&) {
-  return last_of(rows_in_time(request), count);
+  const RowList rows = rows_in_time(request);
+  if (!request.timestamps.defined())
+    return last_of(rows, count);
+  const at::Tensor timestamps = request.timestamps.to(at::kDouble).contiguous();
+  const auto* const time = timestamps.data_ptr<double>();
+  const auto is_cut = [&](std::int64_t aside) {
+    const auto at_cut = rows.size() - static_cast<std::size_t>(aside);
+    return time[rows[at_cut - 1]] < time[rows[at_cut]];
+  };
+  for (std::int64_t away = 0; away < request.rows; ++away) {
+    for (const std::int64_t aside : {count - away, count + away}) {
+      if (aside > 0 && aside < request.rows && is_cut(aside))
+        return last_of(rows, aside);
+    }
+  }
+  throw DataError("all rows are of one time, and rows of one time are in one part");
 }
 
 void renumber(Fold& fold, const RowList& rows) {

@@ -55,8 +55,18 @@ class ValidationClaims : public ::testing::WithParamInterface<ValidationCase> {
     request.target_values.push_back(at::arange(kRows * 3).remainder(2).view({kRows, 3}));
     return request;
   }
+  /// Two rows of every sixth time, from row `shift` on.
+  static SplitRequest shared_times(std::int64_t shift) {
+    SplitRequest request = classes();
+    const at::Tensor places = at::arange(kRows, at::kLong).add(shift);
+    request.timestamps = places.div(kSharing, "floor").sub(places).to(at::kDouble);
+    return request;
+  }
+  static constexpr std::int64_t kSharing = 7;
   static std::vector<SplitRequest> requests() {
     std::vector<SplitRequest> requests = {classes(), several()};
+    for (std::int64_t shift = 0; GetParam().orders_by_time && shift < kSharing; ++shift)
+      requests.push_back(shared_times(shift));
     if (GetParam().takes_numbers)
       requests.push_back(numbers());
     return requests;
@@ -174,7 +184,8 @@ CLAIM(Validation, RowsAreInOrder) {
     const auto expect_before = [&](const Fold& fold, const Rows& rows, const Rows& others) {
       if (!GetParam().orders_by_time || rows.empty() || others.empty())
         return;
-      EXPECT_LE(time_of(*std::max_element(rows.begin(), rows.end(), is_earlier)),
+      // Rows of one time are in one part.
+      EXPECT_LT(time_of(*std::max_element(rows.begin(), rows.end(), is_earlier)),
                 time_of(*std::min_element(others.begin(), others.end(), is_earlier)))
           << fold.name;
     };

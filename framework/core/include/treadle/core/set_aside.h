@@ -16,7 +16,7 @@ struct SetAside {
     kRow,    ///< any
     kClass,  ///< of each class of `target` its share, up to one row
     kGroup,  ///< whole groups
-    kTime,   ///< the latest; without timestamps the last
+    kTime,   ///< the latest, those of one time together; without timestamps the last
   };
 
   By by = By::kRow;
@@ -26,7 +26,9 @@ struct SetAside {
 };
 
 /// `count` rows of the request, in ascending order or, by time, in that of time. A class keeps one
-/// row back. Of groups come as many rows as fit into `count`, and one group at least. Expects a
+/// row back. Of groups come as many rows as fit into `count`, and one group at least; of times, the
+/// number of rows that comes closest to `count` without cutting one, and one time at least, else a
+/// DataError. Expects a
 /// count from 1 to rows - 1, and what `how` needs: a target with classes, groups.
 RowList rows_set_aside(const SplitRequest& request, std::int64_t count, const SetAside& how);
 

@@ -16,8 +16,9 @@ namespace treadle {
 class TimeSteps {
  public:
   enum class Axis {
-    kRows,  ///< steps are the times of the rows to split
-    kData   ///< steps are the times of the data's own rows, which samples are made of
+    kRows,  ///< steps are the times of the rows to split; of samples, those of the data's own rows
+            ///< from the first target to the last, however far apart samples begin
+    kData   ///< steps are the times of all of the data's own rows, which samples are made of
   };
 
   /// Throws DataError for samples of several series without timestamps: nobody knows which are
