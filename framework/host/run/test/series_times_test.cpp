@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <treadle/base/random.h>
 #include <treadle/core/matrix_rows.h>
 
 namespace treadle::internal {
@@ -46,6 +47,47 @@ TEST(SeriesTimes, GoOnByMonths) {
   // 2023-10-15, 2024-01-15: quarters.
   const MatrixRows quarters = rows_at({19645 * kDay, 19737 * kDay}, true);
   EXPECT_EQ(SeriesTimes(quarters).text(0, 2), "2024-04-15 00:00");
+}
+
+// 2024-01-01, a Monday, is day 19723.
+TEST(SeriesTimes, GoOnByTheDaysOfTheWeekThatHaveRows) {
+  RandomBits bits(2);
+  for (int round = 0; round < 200; ++round) {
+    // Two days off one behind the other, or one, or none; at any time of the day, so that a Monday
+    // of some place is a Sunday here.
+    const std::uint64_t off = bits.below(7);
+    const std::uint64_t count = bits.below(3);
+    const double time_of_day = static_cast<double>(bits.below(24)) * 3600;
+    const auto is_off = [&](std::int64_t day) {
+      const auto behind = static_cast<std::uint64_t>(day + 70 - static_cast<std::int64_t>(off)) % 7;
+      return behind < count;
+    };
+    std::vector<double> days;
+    for (std::int64_t day = 19723; day < 19723 + 40; ++day) {
+      if (!is_off(day) && bits.below(12) != 0)
+        days.push_back(static_cast<double>(day) * kDay + time_of_day);
+    }
+    const auto rows = static_cast<std::int64_t>(days.size());
+    const MatrixRows series = rows_at(days, true);
+    const SeriesTimes times(series);
+
+    auto expected = static_cast<std::int64_t>((days.back() - time_of_day) / kDay);
+    for (std::int64_t further = 0; further < 9; ++further) {
+      do {
+        ++expected;
+      } while (is_off(expected));
+      const MatrixRows alone = rows_at({static_cast<double>(expected) * kDay + time_of_day}, true);
+      EXPECT_EQ(times.text(0, rows + further), SeriesTimes(alone).text(0, 0));
+    }
+  }
+}
+
+TEST(SeriesTimes, GoOnByMonthsBehindAHole) {
+  // 2023-08-31, 2023-09-30, 2023-11-30 (not October), 2023-12-31.
+  const MatrixRows ends = rows_at({19600 * kDay, 19630 * kDay, 19691 * kDay, 19722 * kDay}, true);
+
+  EXPECT_EQ(SeriesTimes(ends).text(0, 4), "2024-01-31 00:00");
+  EXPECT_EQ(SeriesTimes(ends).text(0, 5), "2024-02-29 00:00");
 }
 
 TEST(SeriesTimes, OfEachSeriesAreItsOwn) {

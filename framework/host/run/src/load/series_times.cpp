@@ -15,6 +15,15 @@ namespace chrono = std::chrono;
 /// So many of the last rows say how a series goes on.
 constexpr std::int64_t kRowsLookedAt = 100;
 
+constexpr double kSecondsADay = 86400;
+constexpr std::size_t kDaysAWeek = 7;
+
+/// From that of 1970-01-01 on, 0 to 6.
+std::size_t day_of_week(double time) {
+  const double day = std::floor(time / kSecondsADay);
+  return static_cast<std::size_t>(day - std::floor(day / kDaysAWeek) * kDaysAWeek);
+}
+
 /// A date as the number of its month, its day, and the seconds of that day.
 struct MonthDay {
   std::int64_t month = 0;  // since the year 0
@@ -24,7 +33,6 @@ struct MonthDay {
 };
 
 std::optional<MonthDay> month_day_of(double time) {
-  constexpr double kSecondsADay = 86400;
   constexpr double kMostDays = 3e6;  // some 8000 years
   const double days = std::floor(time / kSecondsADay);
   if (!(std::abs(days) < kMostDays))
@@ -75,32 +83,61 @@ SeriesTimes::Step SeriesTimes::step_of(const RowRange& series) const {
   const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
   std::nth_element(distances.begin(), middle, distances.end());
   Step step{*middle};
-  if (!are_dates_)
+  if (!are_dates_ || goes_on_by_months({begin, series.end}, step))
     return step;
+  find_days_left_out({begin, series.end}, step);
+  return step;
+}
+
+/// Sets the step where all rows are on one day of their months, or each on its month's last, at one
+/// time of the day.
+bool SeriesTimes::goes_on_by_months(const RowRange& rows, Step& step) const {
+  const double* const time = times_.data_ptr<double>();
   bool same_day = true;
   bool last_day = true;
-  std::int64_t months = 0;
+  std::vector<std::int64_t> distances;
   std::optional<MonthDay> before;
-  for (std::int64_t row = begin; row < series.end; ++row) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const std::optional<MonthDay> now = month_day_of(time[row]);
-    if (!now)
-      return step;
+    if (!now || (before && (now->month <= before->month || now->seconds != before->seconds)))
+      return false;
     last_day = last_day && now->is_last;
-    if (before) {
-      const std::int64_t distance = now->month - before->month;
-      if (months == 0)
-        months = distance;
-      if (distance <= 0 || distance != months || now->seconds != before->seconds)
-        return step;
-      same_day = same_day && now->day == before->day;
-    }
+    same_day = same_day && (!before || now->day == before->day);
+    if (before)
+      distances.push_back(now->month - before->month);
     before = now;
   }
-  if (same_day || last_day) {
-    step.months = months;
-    step.is_last_day = last_day && !same_day;
+  if (!same_day && !last_day)
+    return false;
+  // A hole is a whole number of steps.
+  step.months = *std::min_element(distances.begin(), distances.end());
+  const bool is_regular =
+      std::all_of(distances.begin(), distances.end(),
+                  [&](std::int64_t distance) { return distance % step.months == 0; });
+  if (!is_regular)
+    step.months = 0;
+  step.is_last_day = last_day && !same_day;
+  return is_regular;
+}
+
+/// Days of the week that were passed over twice or more, and never had a row.
+void SeriesTimes::find_days_left_out(const RowRange& rows, Step& step) const {
+  if (step.seconds != kSecondsADay)
+    return;
+  const double* const time = times_.data_ptr<double>();
+  std::array<std::int64_t, kDaysAWeek> passed{};
+  std::array<bool, kDaysAWeek> has_row{};
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    has_row.at(day_of_week(time[row])) = true;
+    constexpr double kMostDays = 14;  // more is no hole that says anything
+    const double days = row == rows.begin ? 0 : (time[row] - time[row - 1]) / kSecondsADay;
+    if (days != std::floor(days) || days > kMostDays)
+      return;
+    for (double day = 1; day < days; ++day)
+      ++passed.at(day_of_week(time[row - 1] + day * kSecondsADay));
   }
-  return step;
+  for (std::size_t day = 0; day < step.left_out.size(); ++day)
+    step.left_out.at(day) = passed.at(day) > 1 && !has_row.at(day);
 }
 
 std::string SeriesTimes::text(std::int64_t of, std::int64_t row) const {
@@ -113,9 +150,18 @@ std::string SeriesTimes::text(std::int64_t of, std::int64_t row) const {
   const double last = time[series.end - 1];
   const std::int64_t further = row - series.end + 1;
   const Step step = step_of(series);
-  const double at = step.months == 0
-                        ? last + step.seconds * static_cast<double>(further)
-                        : time_of(*month_day_of(last), step.months * further, step.is_last_day);
+  if (step.months != 0) {
+    return time_text(time_of(*month_day_of(last), step.months * further, step.is_last_day),
+                     are_dates_);
+  }
+  if (step.left_out == std::array<bool, kDaysAWeek>{})
+    return time_text(last + step.seconds * static_cast<double>(further), are_dates_);
+  double at = last;
+  for (std::int64_t i = 0; i < further; ++i) {
+    do {
+      at += kSecondsADay;
+    } while (step.left_out.at(day_of_week(at)));
+  }
   return time_text(at, are_dates_);
 }
 

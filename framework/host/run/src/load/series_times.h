@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,7 +12,8 @@ namespace treadle::internal {
 
 /// The times of rows of series, those after the last among them: a series goes on as its last rows
 /// did. Rows of dates that are months apart (each on the same day of a month, or each on its last)
-/// go on by months; others by the median of their distances.
+/// go on by months; daily ones that leave out some days of the week, as business days do, leave
+/// them out again; others go on by the median of their distances. Holes change none of this.
 class SeriesTimes {
  public:
   /// Borrows `rows`, the data's own. Throws DataError where times do not rise.
@@ -33,8 +34,11 @@ class SeriesTimes {
     double seconds = 1;       // in the unit of the times
     std::int64_t months = 0;  // instead, where not 0
     bool is_last_day = false;
+    std::array<bool, 7> left_out = {};  // days of the week, from 1970-01-01's on: of daily ones
   };
   Step step_of(const RowRange& series) const;
+  bool goes_on_by_months(const RowRange& rows, Step& step) const;
+  void find_days_left_out(const RowRange& rows, Step& step) const;
 
   std::vector<RowRange> series_;
   at::Tensor times_;  // float64 [N], contiguous
