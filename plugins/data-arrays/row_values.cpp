@@ -438,14 +438,19 @@ TargetKind kind_of(const TargetRequest& request, const Reading& reading) {
   const OpenRequest& open = reading.request;
   if (open.task != Task::kAuto)
     return open.task == Task::kClassification ? TargetKind::kClasses : TargetKind::kNumbers;
-  auto wanted = open.loss_targets.find(request.name);
-  if (wanted == open.loss_targets.end())
-    wanted = open.loss_targets.find("");
-  if (wanted != open.loss_targets.end())
-    return wanted->second;
-  const bool classes = request.option.classes.has_value() ||
-                       (is_integer(request.array->item()) && request.array->row_items() == 1);
-  return classes ? TargetKind::kClasses : TargetKind::kNumbers;
+  if (const auto only = open.only_kind(request.name))
+    return *only;
+  const bool is_one = request.array->row_items() == 1;
+  const bool is_whole = is_integer(request.array->item());
+  if (request.option.classes.has_value() || (is_whole && is_one))
+    return TargetKind::kClasses;
+  if (open.takes(request.name, TargetKind::kNumbers))
+    return TargetKind::kNumbers;
+  if (is_one && open.takes(request.name, TargetKind::kClasses))
+    return TargetKind::kClasses;
+  return !is_whole && open.takes(request.name, TargetKind::kDistribution)
+             ? TargetKind::kDistribution
+             : TargetKind::kNumbers;
 }
 
 }  // namespace

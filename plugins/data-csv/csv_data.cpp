@@ -76,6 +76,7 @@ void CsvData::do_open(const OpenRequest& request) {
   Table table = read_table(options_, request, description_);
   description_ = std::move(table.description);
   texts_.emplace(options_, std::move(table.lines));
+  origins_.emplace(description_->layout);
   if (table.matrices.groups.defined())
     groups_.emplace(std::move(table.group_names));
   rows_.emplace(std::move(table.matrices));
@@ -118,11 +119,33 @@ void CsvData::do_load_state(const StateDict& state) {
   description_ = std::move(description);
 }
 
+std::vector<ColumnOrigin> CsvData::Origins::do_of_input(const std::string& column) const {
+  for (const UsedColumn& feature : layout_.features) {
+    const std::vector<std::string> inputs = feature.inputs();
+    if (std::find(inputs.begin(), inputs.end(), column) != inputs.end())
+      return {{feature.name, 0}};
+  }
+  return {};
+}
+
+std::vector<std::string> CsvData::Origins::do_of_target(const std::string& target) const {
+  std::vector<std::string> columns;
+  for (const TargetColumns& known : layout_.targets) {
+    for (const UsedColumn& column : known.columns) {
+      if (known.name == target)
+        columns.push_back(column.name);
+    }
+  }
+  return columns;
+}
+
 void* CsvData::do_ask(std::string_view interface_id) {
   if (interface_id == RowReader::kInterface && rows_)
     return static_cast<RowReader*>(&*rows_);
   if (interface_id == SourceColumns::kInterface && texts_)
     return static_cast<SourceColumns*>(&*texts_);
+  if (interface_id == ColumnOrigins::kInterface && origins_)
+    return static_cast<ColumnOrigins*>(&*origins_);
   if (interface_id == TableProfiler::kInterface)
     return static_cast<TableProfiler*>(&profiler_);
   if (interface_id == GroupNames::kInterface && groups_)

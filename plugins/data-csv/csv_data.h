@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
+#include <treadle/core/column_origins.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/group_names.h>
 #include <treadle/core/matrix_rows.h>
@@ -67,6 +68,17 @@ class CsvData final : public DataProvider {
     std::vector<std::string> names_;
   };
 
+  class Origins final : public ColumnOrigins {
+   public:
+    explicit Origins(const TableLayout& layout) : layout_(layout) {}
+
+   private:
+    std::vector<ColumnOrigin> do_of_input(const std::string& column) const override;
+    std::vector<std::string> do_of_target(const std::string& target) const override;
+
+    const TableLayout& layout_;
+  };
+
   void do_open(const OpenRequest& request) override;
   const DataSpec& do_spec() const override { return rows_->spec(); }
   std::string do_content_hash() const override { return rows_->content_hash(); }
@@ -79,6 +91,7 @@ class CsvData final : public DataProvider {
   std::optional<TableDescription> description_;  // after open() or load_state()
   std::optional<MatrixRows> rows_;               // after open()
   std::optional<Texts> texts_;                   // after open()
+  std::optional<Origins> origins_;               // after open()
   std::optional<Groups> groups_;                 // after open(), where rows have groups
 };
 

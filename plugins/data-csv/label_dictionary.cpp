@@ -43,7 +43,6 @@ LabelDictionary::LabelDictionary(const std::vector<std::string>& labels) : label
 }
 
 std::int64_t LabelDictionary::add(std::string_view text) {
-  normalize_integer(text);
   const auto found = numbers_.find(text);
   if (found != numbers_.end())
     return found->second;
@@ -54,12 +53,30 @@ std::int64_t LabelDictionary::add(std::string_view text) {
 }
 
 std::optional<std::int64_t> LabelDictionary::find(std::string_view text) const {
-  normalize_integer(text);
-  const auto found = numbers_.find(text);
+  auto found = numbers_.find(text);
+  if (found == numbers_.end() && normalize_integer(text))
+    found = numbers_.find(text);
   return found == numbers_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::vector<std::int64_t> LabelDictionary::settle() {
+  std::vector<std::int64_t> new_numbers(labels_.size());
+  if (!std::all_of(labels_.begin(), labels_.end(), is_integer)) {
+    std::iota(new_numbers.begin(), new_numbers.end(), 0);
+    return new_numbers;
+  }
+  LabelDictionary joined;
+  for (std::size_t i = 0; i < labels_.size(); ++i) {
+    std::string_view text = labels_[i];
+    normalize_integer(text);
+    new_numbers[i] = joined.add(text);
+  }
+  *this = std::move(joined);
+  return new_numbers;
+}
+
 std::vector<std::int64_t> LabelDictionary::sort() {
+  std::vector<std::int64_t> settled = settle();
   std::vector<std::int64_t> order(labels_.size());
   std::iota(order.begin(), order.end(), 0);
   const auto label = [&](std::int64_t i) -> std::string_view {
@@ -81,7 +98,9 @@ std::vector<std::int64_t> LabelDictionary::sort() {
     sorted[i] = std::move(labels_[old]);
   }
   *this = LabelDictionary(sorted);
-  return new_numbers;
+  for (std::int64_t& number : settled)
+    number = new_numbers[static_cast<std::size_t>(number)];
+  return settled;
 }
 
 }  // namespace treadle::csv

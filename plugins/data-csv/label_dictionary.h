@@ -10,8 +10,9 @@
 
 namespace treadle::csv {
 
-/// The different texts of one column, numbered: class names, categories, groups. Texts that are one
-/// integer ("3", "3.0") are one label.
+/// The different texts of one column, numbered: class names, categories, groups. Where all of them
+/// are integers, texts that are one integer ("3", "3.0") are one label: known once all are there,
+/// so settle() or sort() joins them.
 class LabelDictionary {
  public:
   static constexpr std::int64_t kMostLabels = 65536;
@@ -23,12 +24,15 @@ class LabelDictionary {
   std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
   const std::vector<std::string>& labels() const { return labels_; }
 
-  /// The label's number, new ones counted up.
+  /// The text's number, new ones counted up.
   std::int64_t add(std::string_view text);
+  /// Of a text, or of the integer that it is.
   std::optional<std::int64_t> find(std::string_view text) const;
 
-  /// Puts the labels in order, by value when all are integers, else by text, and returns the new
-  /// number of each old one.
+  /// Joins the texts of one integer where all are integers, and returns the new number of each old
+  /// one; those that stay are in the order in which they came.
+  std::vector<std::int64_t> settle();
+  /// The same, and puts them in order: by value where all are integers, else by text.
   std::vector<std::int64_t> sort();
 
  private:

@@ -147,7 +147,7 @@ bool normalize_integer(std::string_view& text) {
   return true;
 }
 
-bool read_time(std::string_view text, double& seconds) {
+bool read_time(std::string_view text, double& seconds, std::int64_t* finer) {
   std::size_t at = 0;
   int year = 0;
   int month = 0;
@@ -184,6 +184,10 @@ bool read_time(std::string_view text, double& seconds) {
         fraction += (text[at] - '0') * place;
       if (at == first)
         return false;
+      constexpr std::size_t kMicroseconds = 6;
+      constexpr std::size_t kKept = 15;
+      for (std::size_t i = kMicroseconds; finer != nullptr && i < kKept; ++i)
+        *finer = *finer * 10 + (first + i < at ? text[first + i] - '0' : 0);
     }
   }
   double offset = 0;

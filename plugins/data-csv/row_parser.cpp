@@ -37,7 +37,7 @@ enum class Reads : std::uint8_t {
   kTargetLabel,  // 0 or 1
   kTargetShare,  // a probability
   kTargetClass,
-  kTargetByLabel,  // the first label decides: class or number
+  kTargetByLabel,  // the first label decides, where losses and metrics leave it open
   kWeight,
   kGroup,
   kTime,
@@ -113,14 +113,15 @@ Reads reads_for_target(const TargetColumns& target, const OpenRequest& request) 
     return Reads::kTargetNumber;
   if (request.task == Task::kClassification && is_single)
     return Reads::kTargetClass;
-  auto wanted = request.loss_targets.find(target.name);
-  if (wanted == request.loss_targets.end())
-    wanted = request.loss_targets.find("");
-  if (wanted != request.loss_targets.end() && wanted->second != TargetKind::kNumbers &&
-      (is_single || wanted->second != TargetKind::kClasses)) {
-    return reads_for_kind(wanted->second);
+  if (request.takes(target.name, TargetKind::kNumbers))
+    return is_single ? Reads::kTargetByLabel : Reads::kTargetNumber;
+  if (is_single && request.takes(target.name, TargetKind::kClasses))
+    return Reads::kTargetByLabel;
+  for (const TargetKind kind : {TargetKind::kLabels, TargetKind::kDistribution}) {
+    if (request.takes(target.name, kind))
+      return reads_for_kind(kind);
   }
-  return is_single ? Reads::kTargetByLabel : Reads::kTargetNumber;
+  return Reads::kTargetNumber;
 }
 
 /// The state of parse_rows().
@@ -196,6 +197,9 @@ class RowParser {
   double time_ = 0;
   double label_end_ = 0;
   bool has_times_ = false;
+  double last_time_ = NAN;
+  std::int64_t last_finer_ = 0;
+  std::optional<bool> times_are_dates_;  // unknown before the first time that is one
   bool has_groups_ = false;
   bool drop_ = false;
   std::vector<std::string> row_problems_;
@@ -511,7 +515,9 @@ void RowParser<T>::take_as(std::size_t field, FieldReader& reader, std::string_v
       break;
     case Reads::kGroup:
       // Groups are as many as there are things that have more than one row.
-      group_ = parsed_.group_names.add(text);
+      group_ = parsed_.group_names.find(text).value_or(-1);
+      if (group_ < 0 || !known_)
+        group_ = parsed_.group_names.add(text);
       has_groups_ = true;
       break;
     case Reads::kTime:
@@ -705,20 +711,31 @@ void RowParser<T>::take_class(std::size_t field, const FieldReader& reader, std:
 
 template <typename T>
 void RowParser<T>::take_time(std::size_t field, std::string_view text, double& time) {
-  const bool is_date = read_time(text, time);
-  // The first time in the file decides, so that a time and the end of its label are of one kind.
-  if (!has_times_) {
-    has_times_ = true;
-    parsed_.times_are_dates = known_ ? known_->has_dates : is_date;
-  }
-  const bool dates = parsed_.times_are_dates;
-  if (is_date ? !dates : dates || !read_whole_number(text, time) || std::isinf(time)) {
+  std::int64_t finer = 0;
+  const bool is_date = read_time(text, time, &finer);
+  const bool is_number = !is_date && read_whole_number(text, time) && !std::isinf(time);
+  has_times_ = true;
+  // The first that is one decides, so that a time and the end of its label are of one kind.
+  if (!times_are_dates_ && known_)
+    times_are_dates_ = known_->has_dates;
+  else if (!times_are_dates_ && (is_date || is_number))
+    times_are_dates_ = is_date;
+  if (!times_are_dates_ || (*times_are_dates_ ? !is_date : !is_number)) {
     row_problem(field, std::string("expected ") +
-                           (parsed_.rows > 0 && dates ? "an ISO 8601 date or date and time"
-                            : parsed_.rows > 0        ? "a number"
-                                               : "a number or an ISO 8601 date or date and time") +
+                           (!times_are_dates_   ? "a number or an ISO 8601 date or date and time"
+                            : *times_are_dates_ ? "an ISO 8601 date or date and time"
+                                                : "a number") +
                            ", got " + quote_text(text));
+    return;
   }
+  parsed_.times_are_dates = *times_are_dates_;
+  if (is_date && last_time_ == time && last_finer_ != finer) {
+    row_problem(field, "got " + quote_text(text) +
+                           ", which is less than a microsecond from the time above; times are kept "
+                           "to the microsecond: give numbers, such as nanoseconds since the first");
+  }
+  last_time_ = time;
+  last_finer_ = finer;
 }
 
 template <typename T>
@@ -736,8 +753,13 @@ void RowParser<T>::check_label_end() {
 template <typename T>
 void RowParser<T>::decide_target(FieldReader& reader, std::string_view text) {
   double value = 0;
-  reader.reads = read_whole_number(text, value) || is_infinity(text) ? Reads::kTargetNumber
-                                                                     : Reads::kTargetClass;
+  const bool is_finite = read_whole_number(text, value);
+  // A number with a fraction is no class; the loss then says what it needs.
+  const bool stands_for_class =
+      is_finite && std::floor(value) == value &&
+      !request_.takes(layout_.targets[reader.part].name, TargetKind::kNumbers);
+  const bool is_number = is_finite || is_infinity(text);
+  reader.reads = is_number && !stands_for_class ? Reads::kTargetNumber : Reads::kTargetClass;
   target_reads_[reader.part] = reader.reads;
 }
 

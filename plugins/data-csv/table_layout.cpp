@@ -243,7 +243,8 @@ std::vector<std::string> numbered_columns(std::int64_t count) {
 }
 
 TableLayout training_layout(const CsvOptions& options, std::vector<std::string> names,
-                            const std::string& place) {
+                            const std::string& place,
+                            const std::vector<std::string>& columns_in_use) {
   ColumnFinder finder(options, names, place);
   check_names(options, names, finder);
   const auto unnamed = std::find(names.begin(), names.end(), "");
@@ -282,7 +283,9 @@ TableLayout training_layout(const CsvOptions& options, std::vector<std::string> 
                   " has no name; give it one, or say in \"columns\" which columns to use");
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
-      if (!finder.is_used(i))
+      const bool is_in_use =
+          std::find(columns_in_use.begin(), columns_in_use.end(), names[i]) != columns_in_use.end();
+      if (!finder.is_used(i) && !is_in_use)
         layout.features.push_back({names[i], static_cast<std::int64_t>(i)});
     }
   }

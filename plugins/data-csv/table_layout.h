@@ -81,9 +81,11 @@ struct FieldPlan {
 inline constexpr std::int64_t kMostColumns = 65536;
 
 /// Finds the parameters' columns among `names`, those of a training file. `place` is "FILE:LINE" of
-/// the header, or "FILE" without one. Throws DataError.
+/// the header, or "FILE" without one. `columns_in_use`: OpenRequest::columns_in_use. Throws
+/// DataError.
 TableLayout training_layout(const CsvOptions& options, std::vector<std::string> names,
-                            const std::string& place);
+                            const std::string& place,
+                            const std::vector<std::string>& columns_in_use = {});
 
 /// Names for the columns of a file without a header line: column_0, column_1, …
 std::vector<std::string> numbered_columns(std::int64_t count);

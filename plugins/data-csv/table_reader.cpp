@@ -64,8 +64,12 @@ Table TableBuilder<T>::finish() {
   finish_features(table);
   finish_targets(table);
   finish_weights(table);
-  if (parsed_.groups.size() > 0)
+  if (parsed_.groups.size() > 0) {
+    const std::vector<std::int64_t> settled = parsed_.group_names.settle();
+    for (std::size_t row = 0; row < parsed_.groups.size(); ++row)
+      parsed_.groups.data()[row] = settled[static_cast<std::size_t>(parsed_.groups.data()[row])];
     matrices.groups = parsed_.groups.release({parsed_.rows}, at::kLong);
+  }
   table.group_names = parsed_.group_names.labels();
   if (plan_.known) {
     table.description.groups = plan_.known->groups;
@@ -177,11 +181,11 @@ void TableBuilder<T>::finish_classes(std::size_t t, TargetSpec& target) {
          "; classes are texts or integers (for numbers, set \"task\": \"regression\" in \"data\" "
          "and take a loss that works on numbers)");
   }
+  const std::vector<std::int64_t> new_numbers = parsed_.classes[t].sort();
   if (labels.size() == 1) {
     fail("target " + quote_text(target.name) + " has one class only (" + quote_text(labels[0]) +
          "); a classifier needs at least two");
   }
-  const std::vector<std::int64_t> new_numbers = parsed_.classes[t].sort();
   GrowingBuffer<std::int64_t>& classes = parsed_.target_classes[t].values;
   for (std::size_t row = 0; row < classes.size(); ++row)
     classes.data()[row] = new_numbers[static_cast<std::size_t>(classes.data()[row])];
@@ -288,7 +292,8 @@ Table read_whole_table(const CsvOptions& options, const OpenRequest& request,
                   first, options.header ? scanner.peek_row() : std::vector<std::string>());
   std::vector<std::string> names =
       options.header ? first : numbered_columns(static_cast<std::int64_t>(first.size()));
-  const TableLayout layout = known ? known->layout : training_layout(options, names, place);
+  const TableLayout layout =
+      known ? known->layout : training_layout(options, names, place, request.columns_in_use);
   const FieldPlan plan =
       plan_fields(layout, std::move(names), options.header, request.purpose, place);
   const RowPlan row_plan{options, request, layout, plan, known};

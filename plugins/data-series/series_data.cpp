@@ -18,6 +18,20 @@ void SeriesData::do_open(const OpenRequest& request) {
     throw DataError("the data series sorts its rows, and its source can only be read in order");
   }
   rows_.emplace(series_rows(*rows, options_));
+  if (const auto* const origins = source_->ask<ColumnOrigins>())
+    origins_.emplace(*origins, options_);
+}
+
+std::vector<ColumnOrigin> SeriesData::Origins::do_of_input(const std::string& column) const {
+  for (const SeriesOptions::Lag& lag : options_.lags) {
+    if (column != lag.name())
+      continue;
+    std::vector<ColumnOrigin> made_of = source_.of_input(lag.column);
+    for (ColumnOrigin& origin : made_of)
+      origin.steps_before += lag.is_difference ? 0 : lag.steps;
+    return made_of;
+  }
+  return source_.of_input(column);
 }
 
 StateDict SeriesData::do_state() const {
@@ -33,6 +47,8 @@ void SeriesData::do_load_state(const StateDict& state) {
 void* SeriesData::do_ask(std::string_view interface_id) {
   if (interface_id == RowReader::kInterface && rows_)
     return static_cast<RowReader*>(&*rows_);
+  if (interface_id == ColumnOrigins::kInterface && origins_)
+    return static_cast<ColumnOrigins*>(&*origins_);
   if (interface_id == GroupNames::kInterface)
     return source_->ask<GroupNames>();
   return nullptr;

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <treadle/base/config.h>
+#include <treadle/core/column_origins.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/matrix_rows.h>
 
@@ -21,6 +23,22 @@ class SeriesData final : public DataProvider {
   ~SeriesData() override;
 
  private:
+  /// Those of the source, and lags and differences of them.
+  class Origins final : public ColumnOrigins {
+   public:
+    Origins(const ColumnOrigins& source, const SeriesOptions& options)
+        : source_(source), options_(options) {}
+
+   private:
+    std::vector<ColumnOrigin> do_of_input(const std::string& column) const override;
+    std::vector<std::string> do_of_target(const std::string& target) const override {
+      return source_.of_target(target);
+    }
+
+    const ColumnOrigins& source_;
+    const SeriesOptions& options_;
+  };
+
   void do_open(const OpenRequest& request) override;
   const DataSpec& do_spec() const override { return rows_->spec(); }
   std::string do_content_hash() const override { return rows_->content_hash(); }
@@ -31,6 +49,7 @@ class SeriesData final : public DataProvider {
   SeriesOptions options_;
   std::unique_ptr<DataProvider> source_;
   std::optional<MatrixRows> rows_;  // after open()
+  std::optional<Origins> origins_;  // likewise, where the source knows its own
 };
 
 }  // namespace treadle::series

@@ -372,10 +372,8 @@ MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& o
         const at::Tensor values = table.select(1, place);
         // Only kept steps are read, whose history lies in their series.
         const at::Tensor before = values.roll(lag.steps, 0);
-        columns.add(
-            {lag.column + (lag.is_difference ? "_diff_" : "_lag_") + std::to_string(lag.steps)},
-            (lag.is_difference ? values - before : before).unsqueeze(1),
-            port.columns[static_cast<std::size_t>(place)].may_be_missing);
+        columns.add({lag.name()}, (lag.is_difference ? values - before : before).unsqueeze(1),
+                    port.columns[static_cast<std::size_t>(place)].may_be_missing);
       }
       for (const std::string& name : options.calendar) {
         if (!source.spec().has_dates)

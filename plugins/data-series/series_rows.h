@@ -23,6 +23,11 @@ struct SeriesOptions {
     std::string column;
     std::int64_t steps = 1;
     bool is_difference = false;
+
+    /// Of the column it becomes: "sales_lag_7", "sales_diff_1".
+    std::string name() const {
+      return column + (is_difference ? "_diff_" : "_lag_") + std::to_string(steps);
+    }
   };
 
   explicit SeriesOptions(const Config& config);

@@ -139,16 +139,12 @@ void TextData::describe(const Documents& documents, const OpenRequest& request) 
       names.insert(class_name(target));
     }
   }
-  const auto wanted = request.loss_targets.find(options_.target);
-  const auto alone = request.loss_targets.find("");
-  const bool loss_takes_numbers =
-      (wanted != request.loss_targets.end() && wanted->second == TargetKind::kNumbers) ||
-      (alone != request.loss_targets.end() && alone->second == TargetKind::kNumbers);
+  const bool cannot_be_classes = !request.takes(options_.target, TargetKind::kClasses);
   const bool are_classes_by_task = request.task == Task::kClassification;
   if (are_tags) {
     description_.labels = Labels::kTags;
   } else if (are_numbers && !are_classes_by_task &&
-             (!are_whole || loss_takes_numbers || request.task == Task::kRegression)) {
+             (!are_whole || cannot_be_classes || request.task == Task::kRegression)) {
     description_.labels = Labels::kNumbers;
   } else if (request.task == Task::kRegression) {
     throw DataError(documents.place_of(documents.list.front()) + ": " +

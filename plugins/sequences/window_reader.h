@@ -35,6 +35,9 @@ class WindowReader final : public SampleReader {
     return rows_of_first_.after(starts_[sample]);
   }
   const std::vector<SampleRun>& do_runs() const override { return runs_; }
+  std::int64_t do_steps_ahead(std::size_t input) const override {
+    return table_->ports()[input].part == WindowPart::kHorizon ? shape_.gap + shape_.horizon : 0;
+  }
   const RowReader* do_steps() const override { return table_.get(); }
   RowList do_evaluated(const RowList& samples) const override {
     return starts_.apart(samples, shape_.evaluation_stride);

@@ -162,7 +162,7 @@ TEST_F(NpyDataTest, TheTaskDecidesThenTheLossThenTheTypeWhetherTargetsAreClasses
     OpenRequest request;
     request.task = task;
     if (loss)
-      request.loss_targets[""] = *loss;
+      request.target_kinds[""] = {*loss};
     return open({{"target", path(target)}}, request)->spec().targets[0].kind;
   };
 
@@ -478,7 +478,7 @@ TEST_F(NpyDataTest, TargetsHaveAnyShapeAndKind) {
   write<float>("mix.npy", {2, 2, 2}, {0.5F, 0.5F, 0, 1, 1, 0, 0.25F, 0.75F});
   write<float>("field.npy", {2, 1, 3}, {1, 2, 3, 4, 5, 6});
   OpenRequest request;
-  request.loss_targets = {{"pixels", TargetKind::kClasses}};
+  request.target_kinds = {{"pixels", {TargetKind::kClasses}}};
 
   const auto data =
       open({{"target",

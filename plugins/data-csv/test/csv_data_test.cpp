@@ -31,7 +31,7 @@ class CsvDataTest : public CsvFixture {
     OpenRequest request;
     request.task = task;
     if (loss)
-      request.loss_targets[""] = *loss;
+      request.target_kinds[""] = {*loss};
     return request;
   }
 };
@@ -303,7 +303,7 @@ TEST_F(CsvDataTest, TargetsOfSeveralColumnsAreNumbersLabelsOrADistribution) {
 TEST_F(CsvDataTest, TheLossOfATargetDecidesItsKind) {
   write("a,y,z,u,v\n1,10,0,1,0\n2,20,1,0,1\n");
   OpenRequest request;
-  request.loss_targets = {{"y", TargetKind::kClasses}, {"tags", TargetKind::kLabels}};
+  request.target_kinds = {{"y", {TargetKind::kClasses}}, {"tags", {TargetKind::kLabels}}};
   const Json parameters = {{"target", {"y", "z", {{"name", "tags"}, {"columns", {"u", "v"}}}}}};
 
   const auto data = open(parameters, request);
@@ -311,6 +311,42 @@ TEST_F(CsvDataTest, TheLossOfATargetDecidesItsKind) {
   EXPECT_EQ(data->spec().targets[0].kind, TargetKind::kClasses);
   EXPECT_EQ(data->spec().targets[1].kind, TargetKind::kNumbers);
   EXPECT_EQ(data->spec().targets[2].kind, TargetKind::kLabels);
+}
+
+TEST_F(CsvDataTest, WholeNumbersAreClassesWhereNoLossTakesNumbers) {
+  const auto request_for = [](std::vector<TargetKind> kinds) {
+    OpenRequest request;
+    request.target_kinds = {{"y", std::move(kinds)}};
+    return request;
+  };
+  const OpenRequest classes = request_for({TargetKind::kClasses, TargetKind::kDistribution});
+  const OpenRequest any = request_for({TargetKind::kClasses, TargetKind::kNumbers});
+  write("a,y\n1,2\n2,0\n3,2\n");
+
+  const auto counted = open({}, classes);
+  const auto open_kind = open({}, any);
+
+  EXPECT_EQ(counted->spec().targets[0], class_target("y", {"0", "2"}));
+  EXPECT_EQ(targets(*counted), (Values{1, 0, 1}));
+  EXPECT_EQ(open_kind->spec().targets[0].kind, TargetKind::kNumbers);
+  write("a,y\n1,0.5\n2,0\n");
+  EXPECT_EQ(open({}, classes)->spec().targets[0].kind, TargetKind::kNumbers);
+  EXPECT_THAT(error("a,y\n1,24\n2,21.6\n", {}, classes),
+              ::testing::HasSubstr("has numbers like 21.6; classes are texts or integers"));
+}
+
+TEST_F(CsvDataTest, SeveralColumnsAreLabelsOrADistributionWhereTheLossNeedsThem) {
+  write("a,u,v\n1,0,1\n2,1,0\n");
+  const Json parameters = {{"target", {{{"name", "tags"}, {"columns", {"u", "v"}}}}}};
+  const auto kind_for = [&](TargetKind other) {
+    OpenRequest request;
+    request.target_kinds = {{"", {TargetKind::kClasses, other}}};
+    return open(parameters, request)->spec().targets[0].kind;
+  };
+
+  EXPECT_EQ(kind_for(TargetKind::kLabels), TargetKind::kLabels);
+  EXPECT_EQ(kind_for(TargetKind::kDistribution), TargetKind::kDistribution);
+  EXPECT_EQ(kind_for(TargetKind::kNumbers), TargetKind::kNumbers);
 }
 
 TEST_F(CsvDataTest, InputsNamesTheColumnsOfEachPort) {

@@ -151,7 +151,7 @@ TEST_F(TextDataTest, WholeNumbersAreClassesUnlessTheLossTakesNumbers) {
   EXPECT_EQ(opened(parameters)->spec().targets[0].class_names,
             (std::vector<std::string>{"2", "4"}));
   OpenRequest request;
-  request.loss_targets[""] = TargetKind::kNumbers;
+  request.target_kinds[""] = {TargetKind::kNumbers};
 
   const auto data = opened(parameters, request);
 

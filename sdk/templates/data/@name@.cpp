@@ -81,10 +81,8 @@ class @Name@ final : public treadle::DataProvider {
 
  private:
   void do_open(const treadle::OpenRequest& request) override {
-    const auto wanted = request.loss_targets.find("");
     if (request.task == treadle::Task::kClassification ||
-        (wanted != request.loss_targets.end() &&
-         wanted->second != treadle::TargetKind::kNumbers)) {
+        !request.takes("", treadle::TargetKind::kNumbers)) {
       throw treadle::DataError(path_.string() +
                                ": its last column is numbers, but classes are required; choose a "
                                "loss for numbers, such as mse");

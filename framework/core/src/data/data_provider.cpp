@@ -44,7 +44,25 @@ class RowStream : public BatchStream {
   std::vector<std::int64_t> rows_;
 };
 
+/// Of a target; null: it may be of any kind.
+const std::vector<TargetKind>* kinds_of(const OpenRequest& request, std::string_view target) {
+  auto found = request.target_kinds.find(target);
+  if (found == request.target_kinds.end())
+    found = request.target_kinds.find("");
+  return found == request.target_kinds.end() ? nullptr : &found->second;
+}
+
 }  // namespace
+
+bool OpenRequest::takes(std::string_view target, TargetKind kind) const {
+  const std::vector<TargetKind>* const kinds = kinds_of(*this, target);
+  return kinds == nullptr || std::find(kinds->begin(), kinds->end(), kind) != kinds->end();
+}
+
+std::optional<TargetKind> OpenRequest::only_kind(std::string_view target) const {
+  const std::vector<TargetKind>* const kinds = kinds_of(*this, target);
+  return kinds != nullptr && kinds->size() == 1 ? std::optional(kinds->front()) : std::nullopt;
+}
 
 void DataProvider::open(const OpenRequest& request) {
   TREADLE_EXPECTS(!open_, "a data provider is opened once");

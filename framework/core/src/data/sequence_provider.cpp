@@ -46,6 +46,11 @@ SourceRows SampleReader::source_rows(std::int64_t sample) const {
   return call_plugin(*this, "source_rows", [&] { return do_source_rows(sample); });
 }
 
+std::int64_t SampleReader::steps_ahead(std::size_t input) const {
+  TREADLE_EXPECTS(input < spec().inputs.size(), "there is no such input");
+  return call_plugin(*this, "steps_ahead", [&] { return do_steps_ahead(input); });
+}
+
 const RowReader* SampleReader::steps() const {
   return call_plugin(*this, "steps", [&] { return do_steps(); });
 }

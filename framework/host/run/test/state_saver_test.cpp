@@ -150,6 +150,8 @@ TEST(StateSaver, WhatIsBeingWrittenIsNotOverwritten) {
       torn += copy.eq(step_written).all().item<bool>() ? 0 : 1;
       ++written;
     });
+    if (step == 1000)
+      saver.finish();  // on a busy machine nothing may have been written so far
   }
   saver.finish();
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <c10/core/ScalarType.h>
 
@@ -26,11 +27,21 @@ struct OpenRequest {
     kPredict    ///< no target needed; columns are matched by name with load_state()'s
   };
   Purpose purpose = Purpose::kTrain;
-  /// kAuto: text labels are classes; numbers are what `loss_targets` names, else numbers.
+  /// kAuto: text labels are classes; numbers are what takes() allows, else numbers.
   Task task = Task::kAuto;
-  /// The kind of target the document's loss works on. A loss without `target` stands under ""; a
-  /// target whose loss is left open, or works on several kinds, is not there.
-  std::map<std::string, TargetKind, std::less<>> loss_targets;
+  /// The kinds of target that all losses of a target work on; of one without a loss, all of its
+  /// metrics. Losses and metrics without `target` stand under "". A target that is not there may be
+  /// of any kind.
+  std::map<std::string, std::vector<TargetKind>, std::less<>> target_kinds;
+
+  /// Whether the document's losses and metrics leave it open that the target is of that kind.
+  bool takes(std::string_view target, TargetKind kind) const;
+  /// The only kind that they take; nothing: several, or any.
+  std::optional<TargetKind> only_kind(std::string_view target) const;
+
+  /// Columns that other parts of the document read, such as the folds of a `predefined` validation:
+  /// no inputs unless the data's own parameters name them.
+  std::vector<std::string> columns_in_use = {};
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< of inputs, number targets and weights
   std::uint64_t seed = 0;                          ///< for data that is made, not read
   /// Input columns may have missing values, whatever the training data had, and the spec says

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -49,6 +50,12 @@ class SampleReader : public RowReader {
   /// Empty where samples follow no such rule; they are asked for one by one then.
   const std::vector<SampleRun>& runs() const;
 
+  /// How many steps the last row that an input has lies behind the last one whose targets are known
+  /// when the sample is predicted: 0 for what ends there, such as a lookback; gap and horizon for
+  /// the rows of a horizon; 1 for the rows whose targets are predicted, step by step, which is the
+  /// default.
+  std::int64_t steps_ahead(std::size_t input) const;
+
   /// The rows of the data as samples have them, one step each: what statistics are computed on, so
   /// that a row counts once, however many samples it is in. Its ports and targets are those of the
   /// samples without the dimension of the steps. Null where samples are not made of steps.
@@ -64,6 +71,10 @@ class SampleReader : public RowReader {
  private:
   virtual SourceRows do_source_rows(std::int64_t sample) const = 0;
   virtual const std::vector<SampleRun>& do_runs() const;
+  virtual std::int64_t do_steps_ahead(std::size_t input) const {
+    static_cast<void>(input);
+    return 1;
+  }
   virtual const RowReader* do_steps() const { return nullptr; }
   // The default: all.
   virtual RowList do_evaluated(const RowList& samples) const { return samples; }

@@ -1,11 +1,14 @@
 #include "load/dataset.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
+#include <treadle/core/column_origins.h>
 #include <treadle/core/group_names.h>
 #include <treadle/core/loss.h>
+#include <treadle/core/metric_computer.h>
 #include <treadle/engine/stream_rows.h>
 
 #include "load/document_slots.h"
@@ -32,6 +35,70 @@ Task task_of(const std::string& word) {
   const auto found = std::find_if(std::begin(kTasks), std::end(kTasks),
                                   [&](const auto& entry) { return word == entry.first; });
   return found == std::end(kTasks) ? Task::kAuto : found->second;
+}
+
+using KindsOfTargets = std::map<std::string, std::vector<TargetKind>, std::less<>>;
+
+/// By target, the kinds that all of these components work on. A target that has components without
+/// a kind in common is not there: it is refused once its own kind is known.
+template <typename Interface>
+KindsOfTargets common_kinds(const Runtime& runtime, const std::vector<Config>& components) {
+  KindsOfTargets common;
+  for (const Config& component : components) {
+    const std::vector<TargetKind> kinds =
+        target_kinds(runtime.registry().describe<Interface>(name_in(component)).schema);
+    if (kinds.empty())
+      continue;
+    const auto [of_target, is_first] =
+        common.emplace(component.get_or<std::string>("target", ""), kinds);
+    if (!is_first) {
+      std::erase_if(of_target->second, [&](TargetKind kind) {
+        return std::find(kinds.begin(), kinds.end(), kind) == kinds.end();
+      });
+    }
+  }
+  std::erase_if(common, [](const auto& of_target) { return of_target.second.empty(); });
+  return common;
+}
+
+/// The numbers in a target column may be classes. Losses decide it for the provider; metrics where
+/// there is none.
+KindsOfTargets kinds_for_provider(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  const std::vector<Config> losses = slots_of(workflow, "loss");
+  KindsOfTargets kinds = common_kinds<Loss>(runtime, losses);
+  std::vector<Config> metrics = slots_of(workflow, "metrics");
+  std::erase_if(metrics, [&](const Config& metric) {
+    const auto target = metric.get_or<std::string>("target", "");
+    return std::any_of(losses.begin(), losses.end(), [&](const Config& loss) {
+      const auto of_loss = loss.get_or<std::string>("target", "");
+      return of_loss.empty() || target.empty() || of_loss == target;
+    });
+  });
+  kinds.merge(common_kinds<MetricComputer>(runtime, metrics));
+  return kinds;
+}
+
+/// The columns of the data that a component, and those it is made of, name in the parameters of
+/// `x-treadle-source-columns` in their schemas.
+template <typename Interface>
+void add_columns_in_use(const Runtime& runtime, const nlohmann::json& component,
+                        std::vector<std::string>& columns) {
+  const nlohmann::json schema =
+      runtime.registry().describe<Interface>(component.at("use").get<std::string>()).schema;
+  for (const nlohmann::json& name : schema.value("x-treadle-source-columns", nlohmann::json())) {
+    const auto given = component.find(name.get<std::string>());
+    if (given != component.end() && given->is_string())
+      columns.push_back(given->get<std::string>());
+  }
+  for (const auto& item : schema.at("properties").items()) {
+    const nlohmann::json& property = item.value();
+    const auto given = component.find(item.key());
+    const bool is_such_a_slot = given != component.end() && given->is_object() &&
+                                property.value("x-treadle-component", "") ==
+                                    schema.at("x-treadle-interface").get<std::string>();
+    if (is_such_a_slot)
+      add_columns_in_use<Interface>(runtime, *given, columns);
+  }
 }
 
 /// Replaces the file among the parameters of the provider `name`, or of the one it makes its rows
@@ -64,13 +131,10 @@ void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   request.task = task_of(slot.get_or<std::string>("task", "auto"));
   request.dtype = precision_of(workflow).data();
   request.seed = RandomStreams(workflow.seed).seed("data");
-  // The numbers in a target column may be class labels. A loss whose schema allows one kind of
-  // target decides it for the provider; a loss that works on several kinds leaves it open.
-  for (const Config& loss : slots_of(workflow, "loss")) {
-    const std::vector<TargetKind> kinds =
-        target_kinds(runtime.registry().describe<Loss>(name_in(loss)).schema);
-    if (kinds.size() == 1)
-      request.loss_targets[loss.get_or<std::string>("target", "")] = kinds.front();
+  request.target_kinds = kinds_for_provider(runtime, workflow);
+  if (workflow.resolved.contains("validation")) {
+    add_columns_in_use<CrossValidator>(runtime, workflow.resolved.at("validation"),
+                                       request.columns_in_use);
   }
   provider_ = make_in<DataProvider>(runtime, slot, "data");
   provider_->open(request);
@@ -91,6 +155,8 @@ void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   spec_ = rows_->spec();
   if (spec_.targets.empty())
     throw DataError("the data has no target: there is nothing to train for");
+  if (const auto* const origins = provider_->ask<ColumnOrigins>())
+    expect_no_answers(*rows_, *origins);
   has_guessed_task_ = request.task == Task::kAuto;
 }
 

@@ -88,7 +88,7 @@ std::unique_ptr<DataProvider> RestoredModel::open(const std::filesystem::path& d
   request.missing_inputs = purpose == OpenRequest::Purpose::kPredict &&
                            components.workflow().resolved.contains("sequence");
   for (const TargetSpec& target : components.data_spec().targets)
-    request.loss_targets[target.name] = target.kind;
+    request.target_kinds[target.name] = {target.kind};
   provider->open(request);
   return provider;
 }

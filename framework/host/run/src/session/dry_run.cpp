@@ -7,6 +7,7 @@
 
 #include "load/run_device.h"
 #include "load/run_precision.h"
+#include "load/split_notes.h"
 #include "report/result_json.h"
 #include "search/search_preview.h"
 #include "search/search_settings.h"
@@ -145,6 +146,8 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
                                                    internal::bytes_of_row_lists(fold)));
     result.data = data_summary(components);
     result.model = internal::model_info(components, fit);
+    for (const std::string& note : internal::notes_on_split(runtime, components))
+      result.data["choices"].push_back(note);
     for (const std::string& note : fit.notes())
       result.data["choices"].push_back(note);
     result.validation = plan_summary(components.plan());

@@ -140,6 +140,8 @@ void RunSession::split() {
   // plan.
   DocumentComponents& components = run_.components();
   components.make_plan();
+  for (const std::string& note : notes_on_split(run_.runtime, components))
+    run_.log.note(note);
   if (search_settings_) {
     for (const std::string& note : search_settings_->notes)
       run_.log.note(note);

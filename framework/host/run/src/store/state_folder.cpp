@@ -149,7 +149,9 @@ void write_state_folder(const fs::path& folder, const StateDict& state) {
   std::error_code error;
   const auto write = [&] {
     fs::remove_all(making, error);
-    fs::create_directories(making, error);
+    // Twice: see below.
+    if (!fs::create_directories(making, error) && error)
+      fs::create_directories(making, error);
     if (error)
       throw StorageError(making.string() + ": cannot be made: " + error.message());
     try {

@@ -1,0 +1,95 @@
+#include "load/split_notes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <unordered_set>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/base/json_words.h>
+#include <treadle/core/group_names.h>
+#include <treadle/core/set_aside.h>
+#include <treadle/host/run/runtime.h>
+
+#include "load/document_components.h"
+
+namespace treadle::internal {
+namespace {
+
+/// What a splitter's schema says: it splits at random where its parameters have these values.
+constexpr const char* kAtRandom = "x-treadle-random-with";
+
+bool splits_at_random(const Runtime& runtime, const nlohmann::json& validation) {
+  const std::string name = validation.at("use");
+  const nlohmann::json schema = runtime.registry().describe<CrossValidator>(name).schema;
+  const auto with = schema.find(kAtRandom);
+  return with != schema.end() &&
+         std::all_of(with->items().begin(), with->items().end(), [&](const auto& parameter) {
+           return validation.value(parameter.key(), nlohmann::json()) == parameter.value();
+         });
+}
+
+std::string name_of(std::int64_t group, const GroupNames* names) {
+  return names != nullptr ? names->name_of(group) : std::to_string(group);
+}
+
+RowList judged_by(const Fold& fold) {
+  return rows_of_both(fold.validation, fold.test);
+}
+
+/// A group with training rows and others; nothing where there is none.
+std::optional<std::int64_t> divided_group(const at::Tensor& groups, const Fold& fold) {
+  const at::Tensor numbers = groups.contiguous();
+  const auto* const group = numbers.data_ptr<std::int64_t>();
+  std::unordered_set<std::int64_t> trained;
+  for (const std::int64_t row : fold.training)
+    trained.insert(group[row]);
+  for (const std::int64_t row : judged_by(fold)) {
+    if (trained.count(group[row]) > 0)
+      return group[row];
+  }
+  return std::nullopt;
+}
+
+bool trains_on_later_rows(const at::Tensor& timestamps, const Fold& fold) {
+  const at::Tensor times = timestamps.to(at::kDouble).contiguous();
+  const auto* const time = times.data_ptr<double>();
+  double latest = -std::numeric_limits<double>::infinity();
+  for (const std::int64_t row : fold.training)
+    latest = std::max(latest, time[row]);
+  const RowList judged = judged_by(fold);
+  return std::any_of(judged.begin(), judged.end(),
+                     [&](std::int64_t row) { return time[row] < latest; });
+}
+
+}  // namespace
+
+std::vector<std::string> notes_on_split(const Runtime& runtime,
+                                        const DocumentComponents& components) {
+  const nlohmann::json& resolved = components.workflow().resolved;
+  if (components.dataset().is_stream() || !resolved.contains("validation") ||
+      !splits_at_random(runtime, resolved.at("validation"))) {
+    return {};
+  }
+  const SplitRequest request = components.split_request();
+  const Fold& fold = components.plan().folds.front();
+  std::vector<std::string> notes;
+  if (request.groups.defined()) {
+    if (const auto group = divided_group(request.groups, fold)) {
+      notes.push_back("validation: rows of group " + quote_text(name_of(*group, components.dataset().evaluated().names)) +
+                      " both train and validate, because the split is at random; to judge by "
+                      "groups that were not trained on, set {\"use\": \"group_k_fold\"}");
+    }
+  }
+  if (request.timestamps.defined() && trains_on_later_rows(request.timestamps, fold)) {
+    notes.push_back(
+        "validation: rows train that are later than rows that validate, because the split is at "
+        "random; to judge by later rows, set {\"use\": \"hold_out\", \"strategy\": "
+        "\"chronological\"} or {\"use\": \"time_series\"}");
+  }
+  return notes;
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace treadle {
+class Runtime;
+}
+
+namespace treadle::internal {
+
+class DocumentComponents;
+
+/// What a user may not expect of the plan: the data names groups or times, and a split at random,
+/// which nobody chose, trains on rows of groups, or of later times, than it judges by. Empty where
+/// the splitter separates them, or the document says how to split. Expects a plan.
+std::vector<std::string> notes_on_split(const Runtime& runtime,
+                                        const DocumentComponents& components);
+
+}  // namespace treadle::internal
