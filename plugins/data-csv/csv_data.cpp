@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
+#include <treadle/base/hash.h>
 
 #include "file_profile.h"
 #include "table_reader.h"
@@ -75,6 +76,7 @@ void CsvData::do_open(const OpenRequest& request) {
   }
   Table table = read_table(options_, request, description_);
   description_ = std::move(table.description);
+  source_.emplace(options_, table.lines);
   texts_.emplace(options_, std::move(table.lines));
   origins_.emplace(description_->layout);
   if (table.matrices.groups.defined())
@@ -85,6 +87,13 @@ void CsvData::do_open(const OpenRequest& request) {
 std::vector<std::vector<std::string>> CsvData::Texts::do_texts(
     const std::vector<std::string>& names) const {
   return read_texts(options_, *lines_, names);
+}
+
+std::string CsvData::Source::do_source_hash() const {
+  std::string rows = hash_file(options_.path) + " " + std::to_string(lines_->rows());
+  for (const auto& [row, line] : lines_->breaks())
+    rows += " " + std::to_string(row) + ":" + std::to_string(line);
+  return hash_text(rows);
 }
 
 TableProfile CsvData::Profiler::do_profile() const {
@@ -142,6 +151,8 @@ std::vector<std::string> CsvData::Origins::do_of_target(const std::string& targe
 void* CsvData::do_ask(std::string_view interface_id) {
   if (interface_id == RowReader::kInterface && rows_)
     return static_cast<RowReader*>(&*rows_);
+  if (interface_id == SourceHash::kInterface && source_)
+    return static_cast<SourceHash*>(&*source_);
   if (interface_id == SourceColumns::kInterface && texts_)
     return static_cast<SourceColumns*>(&*texts_);
   if (interface_id == ColumnOrigins::kInterface && origins_)

@@ -13,6 +13,7 @@
 #include <treadle/core/group_names.h>
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/source_columns.h>
+#include <treadle/core/source_hash.h>
 #include <treadle/core/table_profile.h>
 
 #include "csv_options.h"
@@ -41,6 +42,18 @@ class CsvData final : public DataProvider {
    private:
     std::vector<std::vector<std::string>> do_texts(
         const std::vector<std::string>& names) const override;
+
+    const CsvOptions& options_;
+    std::shared_ptr<const LineIndex> lines_;
+  };
+
+  class Source final : public SourceHash {
+   public:
+    Source(const CsvOptions& options, std::shared_ptr<const LineIndex> lines)
+        : options_(options), lines_(std::move(lines)) {}
+
+   private:
+    std::string do_source_hash() const override;
 
     const CsvOptions& options_;
     std::shared_ptr<const LineIndex> lines_;
@@ -91,6 +104,7 @@ class CsvData final : public DataProvider {
   std::optional<TableDescription> description_;  // after open() or load_state()
   std::optional<MatrixRows> rows_;               // after open()
   std::optional<Texts> texts_;                   // after open()
+  std::optional<Source> source_;                 // after open()
   std::optional<Origins> origins_;               // after open()
   std::optional<Groups> groups_;                 // after open(), where rows have groups
 };

@@ -19,6 +19,8 @@ class LineIndex {
   }
 
   std::int64_t rows() const { return rows_; }
+  /// Rows that do not begin one line below the one before, with their lines: what all follows from.
+  const std::vector<std::pair<std::int64_t, std::int64_t>>& breaks() const { return breaks_; }
 
   /// Expects a row that was added.
   std::int64_t line_of(std::int64_t row) const {

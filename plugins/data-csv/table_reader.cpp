@@ -101,8 +101,11 @@ void TableBuilder<T>::finish_features(Table& table) {
       columns[i].may_be_missing = columns[i].may_be_missing || parsed_.has_missing[i] != 0;
   } else {
     for (std::size_t i = 0; i < features.size(); ++i) {
-      Column column{
-          features[i].name, {}, parsed_.has_missing[i] != 0 || plan_.options.unknown_is_missing};
+      // An unknown category is a missing one.
+      Column column{features[i].name,
+                    {},
+                    parsed_.has_missing[i] != 0 ||
+                        (features[i].is_category && plan_.options.unknown_is_missing)};
       if (features[i].is_category) {
         const std::vector<std::int64_t> new_numbers = parsed_.labels[i].sort();
         column.categories = parsed_.labels[i].labels();

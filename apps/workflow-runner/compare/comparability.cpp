@@ -303,7 +303,7 @@ std::vector<Check> check_comparability(const std::vector<RunRecord>& runs,
         "updates", ranges(methods, measured, &MeasuredTraining::updates), 0, "updates",
         [](double updates) { return std::to_string(static_cast<std::int64_t>(updates)); }));
     checks.push_back(check_spent("time", ranges(methods, measured, &MeasuredTraining::seconds),
-                                 kSameTime, "time", seconds_text));
+                                 kSameTime, "time", fine_seconds_text));
     if (!ran_alike(runs, compared)) {
       checks.back().sameness = Sameness::kDiffers;
       checks.back().text +=

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include <ATen/ops/bincount.h>
+
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
@@ -32,8 +34,11 @@ std::string pair_text(std::size_t first, std::size_t second) {
   return tag(first) + " " + tag(second);
 }
 
-/// How near to 1 a coverage is.
-std::string_view grade(double coverage) {
+/// How near to 1 a coverage is. `commonest`: the share of rows of the commonest class, which who
+/// always answers it covers.
+std::string_view grade(double coverage, double commonest) {
+  if (coverage <= commonest)
+    return "as one class";
   constexpr double kPerfect = 0.999;
   constexpr double kExcellent = 0.9;
   return coverage >= kPerfect ? "perfect" : coverage > kExcellent ? "excellent" : "good";
@@ -77,6 +82,15 @@ struct Answers {
   std::vector<at::Tensor> of_runs;
   std::vector<at::Tensor> probabilities;  // of the likeliest class
 };
+
+/// The share of positions that have the commonest class; 0 where a position may have several.
+double commonest_share(const ComparedPredictions::Target& target) {
+  const at::Tensor actual = decided_target(target);
+  if (target.spec.kind == TargetKind::kLabels || actual.numel() == 0)
+    return 0;
+  const at::Tensor counts = at::bincount(actual.reshape(-1));
+  return counts.max().item<double>() / static_cast<double>(actual.numel());
+}
 
 /// How many positions a row of a target with classes has.
 std::int64_t positions_of(const ComparedPredictions::Target& target) {
@@ -249,10 +263,11 @@ std::string RowComparison::class_text(std::size_t index, const Terminal& termina
   said += table_text(head, cells, 1, terminal) + "\n";
 
   cells.clear();
+  const double commonest = commonest_share(predictions_.targets[index]);
   for (std::size_t i = 0; i < std::min(found.pairs.size(), kMostListed); ++i) {
     const ClassDisagreement::Pair& pair = found.pairs[i];
     cells.push_back({pair_text(pair.first, pair.second),
-                     shown(pair.coverage) + " " + std::string(grade(pair.coverage)),
+                     shown(pair.coverage) + " " + std::string(grade(pair.coverage, commonest)),
                      shown(pair.overlap), shown(pair.averaged_accuracy),
                      std::to_string(pair.only_first), std::to_string(pair.only_second),
                      shown(pair.p), shown(pair.p_holm)});
@@ -365,10 +380,11 @@ Json RowComparison::class_json(std::size_t index) const {
         std::vector<double>(row.data_ptr<double>(), row.data_ptr<double>() + row.numel()));
   }
   Json pairs = Json::array();
+  const double commonest = commonest_share(predictions_.targets[index]);
   for (const ClassDisagreement::Pair& pair : found.pairs) {
     pairs.push_back({{"runs", {pair.first, pair.second}},
                      {"coverage", pair.coverage},
-                     {"grade", grade(pair.coverage)},
+                     {"grade", grade(pair.coverage, commonest)},
                      {"overlap", pair.overlap},
                      {"averaged_accuracy", pair.averaged_accuracy},
                      {"only_first", pair.only_first},

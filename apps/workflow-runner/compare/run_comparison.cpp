@@ -59,7 +59,7 @@ std::string budget_text(const Budget& budget) {
   const std::string when = budget.unit == Budget::Unit::kUpdates
                                ? std::to_string(static_cast<std::int64_t>(budget.amount)) +
                                      " updates of each training, the most"
-                               : seconds_text(budget.amount) + " of each training, the longest";
+                               : fine_seconds_text(budget.amount) + " of each training, the longest";
   return "After " + when + " that all reach: the last validated epoch, and the best until then.";
 }
 
@@ -86,6 +86,7 @@ RunComparison compare_runs(const CommandLine& line) {
   comparison.budget = budget_of(line, comparison.runs);
   for (const RunRecord& run : comparison.runs)
     comparison.measured.push_back(measure_run(run, on, comparison.budget));
+  join_sources(comparison.measured);
   if (on == JudgedOn::kTest)
     expect_test_rows(comparison.runs, comparison.measured);
   comparison.table =

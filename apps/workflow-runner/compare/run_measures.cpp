@@ -102,13 +102,15 @@ std::vector<ResultNumber> test_numbers(const Json& result) {
 void identify_rows(const RunRecord& run, JudgedOn on, MeasuredRun& measured) {
   const Json& environment = member(run.result, "environment");
   measured.data = text_in(environment, "data_hash");
+  measured.source = text_in(environment, "source_hash");
   if (measured.data.empty())
     return;
   Json split = Json::array({on == JudgedOn::kTest});
   for (const char* key : {"sequence", "validation", "training"})
     split.push_back(key == std::string_view("training") ? member(member(run.document, key), "use")
                                                         : member(run.document, key));
-  if (!member(run.document, "validation").contains("seed"))
+  // Windows of a prequential training are in the order of the data, whatever the seed.
+  if (!member(run.document, "validation").contains("seed") && !run.result.contains("prequential"))
     split.push_back(member(run.document, "seed"));
   for (MeasuredTraining& training : measured.trainings) {
     if (training.rows.empty())
@@ -125,6 +127,24 @@ std::optional<std::uint64_t> seed_of(const RunRecord& run) {
   const Json& seed = member(run.document, "seed");
   return seed.is_number_integer() ? std::optional(seed.get<std::uint64_t>()) : std::nullopt;
 }
+
+}  // namespace
+
+void join_sources(std::vector<MeasuredRun>& runs) {
+  std::map<std::string, std::string> first;  // data by source
+  for (MeasuredRun& run : runs) {
+    if (run.source.empty() || run.data.empty())
+      continue;
+    const std::string& data = first.emplace(run.source, run.data).first->second;
+    for (MeasuredTraining& training : run.trainings) {
+      if (training.rows.starts_with(run.data + " "))
+        training.rows = data + training.rows.substr(run.data.size());
+    }
+    run.data = data;
+  }
+}
+
+namespace {
 
 double spent(const ValidatedEpoch& epoch, Budget::Unit unit) {
   return unit == Budget::Unit::kUpdates ? epoch.updates : epoch.seconds;

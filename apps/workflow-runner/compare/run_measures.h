@@ -41,6 +41,7 @@ struct MeasuredRun {
   std::string name;                   ///< its folder as it is shown
   std::optional<std::uint64_t> seed;  ///< as its document has it
   std::string data;                   ///< a hash of its data; empty where it is not known
+  std::string source;                 ///< of which rows of which file that is, likewise
   std::vector<ResultNumber> numbers;  ///< "loss", then metrics; of folds the means
   std::vector<MeasuredTraining> trainings;
 };
@@ -50,6 +51,10 @@ struct MeasuredRun {
 /// are those of the last validated epoch within it, and "best loss" and so on the best until then.
 MeasuredRun measure_run(const RunRecord& run, JudgedOn on = JudgedOn::kValidation,
                         const Budget& budget = {});
+
+/// Runs on the same rows of one file have the same data from then on, whichever columns they take
+/// and in whatever precision.
+void join_sources(std::vector<MeasuredRun>& runs);
 
 /// "f1.setosa": a number of every class makes no table that anybody can read; CSV and JSON have
 /// them.

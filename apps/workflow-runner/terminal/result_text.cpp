@@ -333,6 +333,10 @@ std::string seconds_text(double seconds) {
   return print("%lld:%02lld:%02lld h", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
+std::string fine_seconds_text(double seconds) {
+  return seconds > 0 && seconds < 0.00995 ? print("%.1f ms", seconds * 1e3) : seconds_text(seconds);
+}
+
 std::string bytes_text(double bytes) {
   constexpr std::array<std::string_view, 4> kUnits{"KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024)

@@ -15,6 +15,8 @@ std::string number_text(const nlohmann::json& value);
 
 /// "0.42 s", "12.3 s", "4:05 min", "2:07:10 h".
 std::string seconds_text(double seconds);
+/// With milliseconds where that would be 0.00 s.
+std::string fine_seconds_text(double seconds);
 
 /// "640 bytes", "12.3 MiB".
 std::string bytes_text(double bytes);

@@ -19,6 +19,7 @@
 #include <treadle/core/plugin_registry.h>
 #include <treadle/core/run_observer.h>
 #include <treadle/core/source_columns.h>
+#include <treadle/core/source_hash.h>
 #include <treadle/core/table_profile.h>
 #include <treadle/core/training_callback.h>
 #include <treadle/core/training_workflow.h>
@@ -55,6 +56,7 @@ Optimizer::~Optimizer() = default;
 RowReader::~RowReader() = default;
 RunObserver::~RunObserver() = default;
 SourceColumns::~SourceColumns() = default;
+SourceHash::~SourceHash() = default;
 TableProfiler::~TableProfiler() = default;
 LogsValues::~LogsValues() = default;
 Stateful::~Stateful() = default;

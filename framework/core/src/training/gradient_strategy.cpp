@@ -126,7 +126,15 @@ BatchLoss add_gradients_in_parts(const GradientTask& task, const Batch& batch,
     const Batch part = batch.slice(begin, batch.size() * (i + 1) / parts - begin);
     const std::string name = "part-" + std::to_string(i + 1);
     ForwardContext part_context = context.part(name);
-    total.add(work(of_part, part, part_context));
+    try {
+      total.add(work(of_part, part, part_context));
+    } catch (const TrainingError& error) {
+      if (part.size() != 1 || batch.size() == 1)
+        throw;
+      throw TrainingError(std::string(error.what()) + " (" + std::to_string(batch.size()) +
+                          " rows in " + std::to_string(parts) +
+                          " micro-batches leave one of a single row; take fewer)");
+    }
     context.join(name, std::move(part_context));
   }
   return total;

@@ -180,7 +180,20 @@ class Composer {
 }  // namespace
 
 json compose_editor_schema(std::span<const ListedComponent> components) {
-  return Composer(components).compose(workflow_schema());
+  json schema = Composer(components).compose(workflow_schema());
+  // A pipeline is a document as well; its stages are documents in turn, which have these keys.
+  const json object = {{"type", "object"}};
+  schema["properties"]["stages"] = {
+      {"type", "object"},
+      {"minProperties", 1},
+      {"description", "of a pipeline: its stages by name, each a run, predictions or an evaluation"},
+      {"additionalProperties",
+       {{"type", "object"},
+        {"minProperties", 1},
+        {"maxProperties", 1},
+        {"properties", {{"run", object}, {"predict", object}, {"evaluate", object}}},
+        {"additionalProperties", false}}}};
+  return schema;
 }
 
 }  // namespace treadle

@@ -94,6 +94,7 @@ struct OpenRun {
   std::string name;  ///< of its folder, for messages
   DataSpec spec;
   std::string data_hash;
+  std::string source_hash;  // empty: not known
   Json sequence;                     ///< of its document: what a row is
   std::shared_ptr<const void> data;  ///< what `evaluated` borrows from
   internal::EvaluatedRows evaluated;
@@ -240,6 +241,7 @@ OpenRun open_own(const Runtime& runtime, const fs::path& folder, From from,
   const ResolvedWorkflow workflow = internal::read_model_document(runtime, folder, device);
   const auto data =
       std::make_shared<OwnData>(runtime, workflow, opened.of(workflow, run.data_hash, run.name));
+  run.source_hash = internal::source_hash_of(data->dataset->provider());
   run.spec = data->dataset->spec();
   run.sequence = sequence_of(workflow);
   run.parts = parts_of(runtime, folder, data, from, device);
@@ -271,6 +273,7 @@ OpenRun open_given(const Runtime& runtime, const fs::path& folder, const Compare
   run.name = folder.string();
   run.spec = data->model->components.data_spec();
   run.data_hash = data->provider->content_hash();
+  run.source_hash = internal::source_hash_of(*data->provider);
   run.sequence = sequence_of(data->model->components.workflow());
   const RowReader* const compared = data->samples ? data->samples.get() : reader;
   run.evaluated = {compared, reader, data->provider->ask<GroupNames>()};
@@ -306,7 +309,9 @@ void expect_comparable(const OpenRun& first, const OpenRun& other) {
                              its.class_names.end()))
       refuse("its target " + quote_text(its.name) + " has other classes");
   }
-  if (first.data_hash != other.data_hash) {
+  const bool have_one_source =
+      !first.source_hash.empty() && first.source_hash == other.source_hash;
+  if (first.data_hash != other.data_hash && !have_one_source) {
     refuse(
         "it was trained on other data, so their rows are not the same; compare them on one file "
         "with --data FILE, or train both on the same data");

@@ -9,6 +9,7 @@
 #include <treadle/core/group_names.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
+#include <treadle/core/source_hash.h>
 #include <treadle/engine/stream_rows.h>
 
 #include "load/document_slots.h"
@@ -241,6 +242,11 @@ void Dataset::expect_same(const ResolvedWorkflow& opened, const ResolvedWorkflow
                        "change it");
     }
   }
+}
+
+std::string source_hash_of(const DataProvider& data) {
+  const auto* const source = data.ask<SourceHash>();
+  return source != nullptr ? source->source_hash() : "";
 }
 
 std::unique_ptr<SampleReader> make_samples(const Runtime& runtime, const ResolvedWorkflow& workflow,

@@ -69,6 +69,9 @@ class Dataset {
   bool has_guessed_task_ = false;
 };
 
+/// SourceHash of the data; empty where it does not know.
+std::string source_hash_of(const DataProvider& data);
+
 /// The samples that the document makes of `rows`, which must outlive them; null where it makes
 /// none.
 std::unique_ptr<SampleReader> make_samples(const Runtime& runtime, const ResolvedWorkflow& workflow,

@@ -670,7 +670,7 @@ ModelSpec DocumentComponents::model_spec(const DataSpec& transformed) const {
     for (const Column& column : port.columns) {
       if (column.may_be_missing) {
         throw DataError("column \"" + column.name +
-                        "\" has missing values, and a model cannot learn from them; add "
+                        "\" may have missing values, and a model cannot learn from them; add "
                         "{\"use\": \"impute\"} to \"transforms\"");
       }
     }

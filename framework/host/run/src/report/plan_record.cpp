@@ -19,25 +19,49 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostFolds = 60;
 constexpr std::size_t kMostStretches = 12;  // of a part; more is no split by time
 
-/// Nothing where there are too many.
-std::optional<Json> stretches_of(const TimeSteps& steps, const RowList& rows) {
-  std::vector<bool> covered(static_cast<std::size_t>(steps.count()) + 1, false);
+/// Which steps have a row, one mark each.
+std::vector<bool> covered_by(const TimeSteps& steps, const RowList& rows) {
+  std::vector<bool> covered(static_cast<std::size_t>(steps.count()), false);
   rows.for_each_range([&](const RowRange& range) {
-    if (steps.are_in_order()) {  // each step has a row
-      std::fill(covered.begin() + steps.first(range.begin),
-                covered.begin() + steps.first(range.end - 1) + 1, true);
+    const std::int64_t first = steps.first(range.begin);
+    const std::int64_t last = steps.first(range.end - 1);
+    if (steps.are_in_order() && last - first + 1 == range.size()) {  // a row for each step
+      std::fill(covered.begin() + first, covered.begin() + last + 1, true);
       return;
     }
     for (std::int64_t row = range.begin; row < range.end; ++row)
       covered[static_cast<std::size_t>(steps.first(row))] = true;
   });
-  Json stretches = Json::array();
-  std::size_t begin = 0;
+  return covered;
+}
+
+/// How far apart most of them are: samples may begin further apart than steps, and only some of
+/// them may be evaluated.
+std::size_t usual_distance(const std::vector<std::size_t>& places) {
+  std::vector<std::size_t> distances;
+  for (std::size_t i = 1; i < places.size(); ++i)
+    distances.push_back(places[i] - places[i - 1]);
+  if (distances.empty())
+    return 1;
+  const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+  std::nth_element(distances.begin(), middle, distances.end());
+  return *middle;
+}
+
+/// Nothing where there are too many.
+std::optional<Json> stretches_of(const TimeSteps& steps, const RowList& rows) {
+  const std::vector<bool> covered = covered_by(steps, rows);
+  std::vector<std::size_t> places;
   for (std::size_t step = 0; step < covered.size(); ++step) {
-    if (covered[step] && (step == 0 || !covered[step - 1]))
-      begin = step;
-    if (!covered[step] && step > 0 && covered[step - 1])
-      stretches.push_back({begin, step});
+    if (covered[step])
+      places.push_back(step);
+  }
+  const std::size_t usual = usual_distance(places);
+  Json stretches = Json::array();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (i == 0 || places[i] - places[i - 1] > usual)
+      stretches.push_back({places[i], places[i]});
+    stretches.back()[1] = places[i] + 1;
     if (stretches.size() > kMostStretches)
       return std::nullopt;
   }

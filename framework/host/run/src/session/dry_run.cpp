@@ -128,6 +128,13 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     if (has_own_memory)
       device.backend->reset_peak(device.device());
     internal::within_memory_of(device, [&] { internal::try_training(fit, kLongDryRun); });
+    // What would fail behind the first training, which then cannot be repaired.
+    for (RowList& rows : internal::short_batches_to_try(components, fold)) {
+      internal::Fit short_fit(components, FitId{"final", 0, 1}, {std::move(rows), {}, 1});
+      internal::within_memory_of(device, [&] {
+        internal::try_training(short_fit, internal::TriedSteps{.fewest = 2, .most = 2});
+      });
+    }
     for (const internal::Baseline& compared : internal::baselines_of(runtime, workflow)) {
       internal::at_baseline(workflow, compared.pointer, [&] {
         const internal::DocumentComponents others(runtime, *compared.workflow, dataset);

@@ -205,9 +205,12 @@ void RunConditions::compare_with_beginning(const RunFolder& folder, bool allow_d
   const std::vector<std::string> found = differences(*before, environment_);
   if (found.empty())
     return;
+  constexpr std::size_t kMostNamed = 5;
   std::string text;
-  for (const std::string& difference : found)
-    text += (text.empty() ? "" : "; ") + difference;
+  for (std::size_t i = 0; i < std::min(found.size(), kMostNamed); ++i)
+    text += (text.empty() ? "" : "; ") + found[i];
+  if (found.size() > kMostNamed)
+    text += "; and " + std::to_string(found.size() - kMostNamed) + " more";
   expect_data_of(*before, text, folder);
   if (!allow_differences) {
     throw StorageError(folder.path().string() + ": this run began under other conditions: " + text +

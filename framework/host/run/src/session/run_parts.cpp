@@ -52,7 +52,8 @@ void RunParts::open_data() {
       PluginLock::of(used_plugins(runtime.catalog(), runtime.schemas(), resolved));
   conditions_ =
       RunConditions(environment_record(plugins, resolved,
-                                       {dataset_->provider().content_hash(), dataset_->row_count()},
+                                       {dataset_->provider().content_hash(), dataset_->row_count(),
+                                        source_hash_of(dataset_->provider())},
                                        components_->device().kind, budget.workers()),
                     document_identity(runtime.registry(), resolved), components_->choices());
   const auto note = [this](const std::string& text) { log.note(text); };

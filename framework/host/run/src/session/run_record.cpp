@@ -28,13 +28,19 @@ nlohmann::json plugins_of(const PluginLock& plugins) {
   return list;
 }
 
-/// "version 0.1.0 (build 1234)"; by its bytes where the other one has version and build in common.
-std::string plugin_words(const nlohmann::json& plugin, const nlohmann::json& other) {
-  const std::string build = plugin.value("build_id", "unknown");
-  const bool alike = plugin.value("version", "") == other.value("version", "") &&
-                     build == other.value("build_id", "unknown");
-  return "version " + plugin.value("version", "unknown") + " (build " + build +
-         (alike ? ", SHA-256 " + plugin.value("sha256", "unknown") : "") + ")";
+/// "version 0.1.0 (build 1234)"; by its bytes where it has no build.
+std::string plugin_words(const nlohmann::json& plugin) {
+  const std::string build = plugin.value("build_id", "");
+  return "version " + plugin.value("version", "unknown") + " (" +
+         (build.empty() ? "SHA-256 " + plugin.value("sha256", "unknown") : "build " + build) + ")";
+}
+
+/// One build is one, though installing it changes where its file looks for libraries.
+bool are_alike(const nlohmann::json& plugin, const nlohmann::json& other) {
+  const std::string build = plugin.value("build_id", "");
+  return plugin == other ||
+         (!build.empty() && build == other.value("build_id", "") &&
+          plugin.value("version", "") == other.value("version", ""));
 }
 
 /// A "VmHWM:   1234 kB" line of /proc/self/status, in bytes.
@@ -89,6 +95,8 @@ nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::jso
                         {"data_rows", data.rows},
                         {"plugins", plugins_of(plugins)},
                         {"workers", workers}};
+  if (!data.source.empty())
+    record["source_hash"] = data.source;
   if (std::string weights = weights_hash(resolved); !weights.empty())
     record["weights_hash"] = std::move(weights);
   return record;
@@ -110,9 +118,9 @@ std::vector<std::string> differences(const nlohmann::json& before, const nlohman
     const auto old = old_plugins.find(plugin.at("id").get<std::string>());
     if (old == old_plugins.end()) {
       found.push_back("plugin " + plugin.at("id").get<std::string>() + " was not used before");
-    } else if (old->second != plugin) {
-      found.push_back("plugin " + old->first + " was " + plugin_words(old->second, plugin) +
-                      " and is now " + plugin_words(plugin, old->second));
+    } else if (!are_alike(old->second, plugin)) {
+      found.push_back("plugin " + old->first + " was " + plugin_words(old->second) +
+                      " and is now " + plugin_words(plugin));
     }
   }
   return found;

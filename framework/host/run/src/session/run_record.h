@@ -13,6 +13,7 @@ namespace treadle::internal {
 struct DataFacts {
   std::string hash;
   std::int64_t rows = 0;
+  std::string source = {};  ///< SourceHash; empty: not known
 };
 
 /// What a run's bits depend on beside its document: plugins with build ids and hashes, libtorch,

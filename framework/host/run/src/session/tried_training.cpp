@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <treadle/base/error.h>
 #include <treadle/engine/evaluation.h>
@@ -75,6 +78,38 @@ FitRows rows_to_try(const DocumentComponents& components, const Fold& fold, cons
   const std::int64_t evaluated = 1 + std::min<std::int64_t>(workers, engine::kMostBatchesAtOnce);
   return {first_of(fold.training, std::max(kFewest, (steps.most + 1) * plan.batch_size)),
           first_of(fold.validation, evaluated * plan.evaluation_batch_size), 0};
+}
+
+std::vector<RowList> short_batches_to_try(const DocumentComponents& components,
+                                          const Fold& tried) {
+  // Shards and micro-batches cut a batch further, into pieces of a row.
+  constexpr std::int64_t kShort = 64;
+  constexpr std::size_t kMost = 4;
+  const TrainingPlan plan = components.training_plan();
+  const auto last_batch = [&](const RowList& rows) {
+    const auto count = static_cast<std::int64_t>(rows.size());
+    const std::int64_t rest = count % plan.batch_size;
+    return count < plan.batch_size || rest == 0 ? std::int64_t{0} : rest;
+  };
+  std::map<std::int64_t, RowList> by_size;
+  const auto add = [&](const Fold& fold) {
+    const std::int64_t size = last_batch(fold.training);
+    if (size > 0 && size <= kShort && size != last_batch(tried.training))
+      by_size.emplace(size, first_of(fold.training, plan.batch_size + size));
+  };
+  for (const Fold& fold : components.plan().folds) {
+    add(fold);
+    for (const Fold& inner : fold.inner)
+      add(inner);
+  }
+  if (components.plan().refit)
+    add(*components.plan().refit);
+  std::vector<RowList> rows;
+  for (auto& [size, list] : by_size) {
+    if (rows.size() < kMost)
+      rows.push_back(std::move(list));
+  }
+  return rows;
 }
 
 std::optional<double> try_training(Fit& fit, const TriedSteps& steps) {
