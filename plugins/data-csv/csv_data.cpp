@@ -79,6 +79,7 @@ void CsvData::do_open(const OpenRequest& request) {
   source_.emplace(options_, table.lines);
   texts_.emplace(options_, std::move(table.lines));
   origins_.emplace(description_->layout);
+  clocks_.emplace(std::move(table.utc_offsets));
   if (table.matrices.groups.defined())
     groups_.emplace(std::move(table.group_names));
   rows_.emplace(std::move(table.matrices));
@@ -155,6 +156,8 @@ void* CsvData::do_ask(std::string_view interface_id) {
     return static_cast<SourceHash*>(&*source_);
   if (interface_id == SourceColumns::kInterface && texts_)
     return static_cast<SourceColumns*>(&*texts_);
+  if (interface_id == LocalTimes::kInterface && clocks_)
+    return static_cast<LocalTimes*>(&*clocks_);
   if (interface_id == ColumnOrigins::kInterface && origins_)
     return static_cast<ColumnOrigins*>(&*origins_);
   if (interface_id == TableProfiler::kInterface)

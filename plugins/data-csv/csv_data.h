@@ -11,6 +11,7 @@
 #include <treadle/core/column_origins.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/group_names.h>
+#include <treadle/core/local_times.h>
 #include <treadle/core/matrix_rows.h>
 #include <treadle/core/source_columns.h>
 #include <treadle/core/source_hash.h>
@@ -81,6 +82,16 @@ class CsvData final : public DataProvider {
     std::vector<std::string> names_;
   };
 
+  class Clocks final : public LocalTimes {
+   public:
+    explicit Clocks(at::Tensor utc_offsets) : utc_offsets_(std::move(utc_offsets)) {}
+
+   private:
+    at::Tensor do_utc_offsets() const override { return utc_offsets_; }
+
+    at::Tensor utc_offsets_;
+  };
+
   class Origins final : public ColumnOrigins {
    public:
     explicit Origins(const TableLayout& layout) : layout_(layout) {}
@@ -105,6 +116,7 @@ class CsvData final : public DataProvider {
   std::optional<MatrixRows> rows_;               // after open()
   std::optional<Texts> texts_;                   // after open()
   std::optional<Source> source_;                 // after open()
+  std::optional<Clocks> clocks_;                 // after open()
   std::optional<Origins> origins_;               // after open()
   std::optional<Groups> groups_;                 // after open(), where rows have groups
 };

@@ -147,7 +147,7 @@ bool normalize_integer(std::string_view& text) {
   return true;
 }
 
-bool read_time(std::string_view text, double& seconds, std::int64_t* finer) {
+bool read_time(std::string_view text, double& seconds, std::int64_t* finer, double* ahead) {
   std::size_t at = 0;
   int year = 0;
   int month = 0;
@@ -195,6 +195,8 @@ bool read_time(std::string_view text, double& seconds, std::int64_t* finer) {
   if (hour > 23 || minute > 59 || second > 60 || !read_zone(text, at, offset) || at != text.size())
     return false;
   seconds = date + hour * 3600 + minute * 60 + second + fraction - offset;
+  if (ahead != nullptr)
+    *ahead = offset;
   return true;
 }
 

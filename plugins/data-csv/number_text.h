@@ -115,7 +115,9 @@ bool normalize_integer(std::string_view& text);
 
 /// Seconds since 1970-01-01T00:00:00Z of an ISO 8601 date or date and time ("2016-07-01",
 /// "2016-07-01 00:15", "2016-07-01T00:15:30.5+02:00"; without a zone: UTC), or false. `finer`: the
-/// first nine digits behind those of the microseconds, which a double cannot tell apart.
-bool read_time(std::string_view text, double& seconds, std::int64_t* finer = nullptr);
+/// first nine digits behind those of the microseconds, which a double cannot tell apart. `ahead`:
+/// how many seconds the clock is ahead of UTC.
+bool read_time(std::string_view text, double& seconds, std::int64_t* finer = nullptr,
+               double* ahead = nullptr);
 
 }  // namespace treadle::csv

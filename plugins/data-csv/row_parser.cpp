@@ -163,7 +163,7 @@ class RowParser {
   /// The numbers of the current row that a date becomes.
   std::span<T> date_of(const FieldReader& reader);
   void take_class(std::size_t field, const FieldReader& reader, std::string_view text);
-  void take_time(std::size_t field, std::string_view text, double& time);
+  void take_time(std::size_t field, std::string_view text, double& time, double* ahead = nullptr);
   void check_label_end();
   void decide_target(FieldReader& reader, std::string_view text);
   std::int64_t add_label(std::size_t field, LabelDictionary& labels, std::string_view text);
@@ -195,6 +195,7 @@ class RowParser {
   T weight_ = 1;
   std::int64_t group_ = 0;
   double time_ = 0;
+  double ahead_ = 0;  // of the time, its clock
   double label_end_ = 0;
   bool has_times_ = false;
   double last_time_ = NAN;
@@ -406,6 +407,11 @@ void RowParser<T>::end_row(std::size_t fields) {
     parsed_.groups.push(group_);
   if (has_times_)
     parsed_.times.push(time_);
+  if (has_times_ && (ahead_ != 0 || parsed_.utc_offsets.size() > 0)) {
+    while (parsed_.utc_offsets.size() + 1 < parsed_.times.size())
+      parsed_.utc_offsets.push(0);
+    parsed_.utc_offsets.push(ahead_);
+  }
   if (layout_.label_end && is_training())
     parsed_.label_ends.push(label_end_);
   parsed_.lines->add(scanner_.line());
@@ -521,7 +527,7 @@ void RowParser<T>::take_as(std::size_t field, FieldReader& reader, std::string_v
       has_groups_ = true;
       break;
     case Reads::kTime:
-      take_time(field, text, time_);
+      take_time(field, text, time_, &ahead_);
       break;
     case Reads::kLabelEnd:
       take_time(field, text, label_end_);
@@ -679,7 +685,8 @@ std::span<T> RowParser<T>::date_of(const FieldReader& reader) {
 template <typename T>
 void RowParser<T>::take_date(std::size_t field, const FieldReader& reader, std::string_view text) {
   double time = 0;
-  if (!read_time(text, time)) {
+  double ahead = 0;
+  if (!read_time(text, time, nullptr, &ahead)) {
     row_problem(field, "expected an ISO 8601 date or date and time, got " + quote_text(text) +
                            (known_ ? "" : "; list the column in \"categorical\" instead"));
     return;
@@ -690,7 +697,7 @@ void RowParser<T>::take_date(std::size_t field, const FieldReader& reader, std::
   std::size_t next = 1;
   for (const CalendarFeature* feature : calendars_[reader.feature]) {
     std::array<double, 2> parts{};
-    feature->write(time, parts.data());
+    feature->write(time + ahead, parts.data());  // hours and days are those of the clock
     for (std::size_t i = 0; i < feature->width(); ++i)
       numbers[next++] = static_cast<T>(parts[i]);
   }
@@ -710,9 +717,13 @@ void RowParser<T>::take_class(std::size_t field, const FieldReader& reader, std:
 }
 
 template <typename T>
-void RowParser<T>::take_time(std::size_t field, std::string_view text, double& time) {
+void RowParser<T>::take_time(std::size_t field, std::string_view text, double& time,
+                             double* ahead) {
   std::int64_t finer = 0;
-  const bool is_date = read_time(text, time, &finer);
+  double clock = 0;
+  const bool is_date = read_time(text, time, &finer, &clock);
+  if (ahead != nullptr)
+    *ahead = clock;
   const bool is_number = !is_date && read_whole_number(text, time) && !std::isinf(time);
   has_times_ = true;
   // The first that is one decides, so that a time and the end of its label are of one kind.

@@ -40,6 +40,7 @@ struct ParsedRows {
   GrowingBuffer<std::int64_t> groups;
   LabelDictionary group_names;
   GrowingBuffer<double> times;
+  GrowingBuffer<double> utc_offsets;  ///< of times; empty: 0 each
   GrowingBuffer<double> label_ends;
   bool times_are_dates = false;
   std::vector<LabelDictionary> labels;  ///< one per feature; empty for numbers

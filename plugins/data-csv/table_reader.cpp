@@ -78,6 +78,8 @@ Table TableBuilder<T>::finish() {
   }
   if (parsed_.times.size() > 0)
     matrices.timestamps = parsed_.times.release({parsed_.rows}, at::kDouble);
+  if (parsed_.utc_offsets.size() > 0)
+    table.utc_offsets = parsed_.utc_offsets.release({parsed_.rows}, at::kDouble);
   if (parsed_.label_ends.size() > 0)
     matrices.label_ends = parsed_.label_ends.release({parsed_.rows}, at::kDouble);
   table.description.has_dates = plan_.known ? plan_.known->has_dates : parsed_.times_are_dates;
@@ -101,11 +103,8 @@ void TableBuilder<T>::finish_features(Table& table) {
       columns[i].may_be_missing = columns[i].may_be_missing || parsed_.has_missing[i] != 0;
   } else {
     for (std::size_t i = 0; i < features.size(); ++i) {
-      // An unknown category is a missing one.
-      Column column{features[i].name,
-                    {},
-                    parsed_.has_missing[i] != 0 ||
-                        (features[i].is_category && plan_.options.unknown_is_missing)};
+      Column column{
+          features[i].name, {}, parsed_.has_missing[i] != 0 || plan_.options.unknown_is_missing};
       if (features[i].is_category) {
         const std::vector<std::int64_t> new_numbers = parsed_.labels[i].sort();
         column.categories = parsed_.labels[i].labels();

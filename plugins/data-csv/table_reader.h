@@ -18,6 +18,7 @@ struct Table {
   TableDescription description;
   MatrixRows::Matrices matrices;
   std::shared_ptr<const LineIndex> lines;  ///< where each row starts
+  at::Tensor utc_offsets;                  ///< LocalTimes
   std::vector<std::string> group_names;    ///< by number; those of the description come first
 };
 

@@ -2,6 +2,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/group_names.h>
+#include <treadle/core/local_times.h>
 #include <treadle/core/plugin_registry.h>
 
 namespace treadle::series {
@@ -17,7 +18,9 @@ void SeriesData::do_open(const OpenRequest& request) {
   if (rows == nullptr) {
     throw DataError("the data series sorts its rows, and its source can only be read in order");
   }
-  rows_.emplace(series_rows(*rows, options_));
+  const auto* const clocks = source_->ask<LocalTimes>();
+  rows_.emplace(
+      series_rows(*rows, options_, clocks != nullptr ? clocks->utc_offsets() : at::Tensor()));
   if (const auto* const origins = source_->ask<ColumnOrigins>())
     origins_.emplace(*origins, options_);
 }

@@ -27,6 +27,7 @@ namespace {
 /// filled.
 struct Step {
   double time = 0;
+  double ahead = 0;  ///< of UTC, its clock
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
@@ -61,7 +62,8 @@ const Rule& rule_called(const std::string& name) {
   return kRules[0];  // "error": no step has two rows
 }
 
-Steps steps_of(const RowReader& source, const SeriesOptions& options) {
+Steps steps_of(const RowReader& source, const SeriesOptions& options,
+               const at::Tensor& utc_offsets) {
   if (!source.timestamps().defined()) {
     throw DataError(
         "the data series needs the times of its rows, and the source has none; name "
@@ -76,6 +78,17 @@ Steps steps_of(const RowReader& source, const SeriesOptions& options) {
   const at::Tensor groups = source.groups().defined() ? source.groups().contiguous() : at::Tensor();
   const auto* const time = times.data_ptr<double>();
   const auto* const group = groups.defined() ? groups.data_ptr<std::int64_t>() : nullptr;
+  const at::Tensor clocks = utc_offsets.defined() ? utc_offsets.contiguous() : at::Tensor();
+  const auto ahead_of = [&](std::int64_t row) {
+    return clocks.defined() ? clocks.data_ptr<double>()[row] : 0;
+  };
+  // Of a clock where steps are its days, so that they begin with its midnights.
+  const auto step_at = [&](std::int64_t row) {
+    return options.grid->step_of(time[row] + (options.grid->is_of_days() ? ahead_of(row) : 0));
+  };
+  const auto begin_of = [&](std::int64_t step, std::int64_t row) {
+    return options.grid->time_of(step) - (options.grid->is_of_days() ? ahead_of(row) : 0);
+  };
   Steps all;
   all.order.resize(static_cast<std::size_t>(source.rows()));
   std::iota(all.order.begin(), all.order.end(), 0);
@@ -95,8 +108,8 @@ Steps steps_of(const RowReader& source, const SeriesOptions& options) {
     const bool begins = i == 0 || rank_of(row) != rank_of(all.order[i - 1]);
     if (begins)
       all.series.emplace_back(all.steps.size(), all.steps.size());
-    const bool same = !begins && (options.grid ? options.grid->step_of(time[row]) == number
-                                               : time[row] == time[all.order[i - 1]]);
+    const bool same =
+        !begins && (options.grid ? step_at(row) == number : time[row] == time[all.order[i - 1]]);
     if (same) {
       if (!options.grid || options.aggregate == "error") {
         throw DataError(
@@ -110,9 +123,9 @@ Steps steps_of(const RowReader& source, const SeriesOptions& options) {
       continue;
     }
     if (!options.grid) {
-      all.steps.push_back({time[row], place, place + 1});
+      all.steps.push_back({time[row], ahead_of(row), place, place + 1});
     } else {
-      const std::int64_t next = options.grid->step_of(time[row]);
+      const std::int64_t next = step_at(row);
       constexpr std::int64_t kMostFilled = 100'000'000;
       if (!begins && next - number > kMostFilled)
         throw DataError(source.describe_row(row) + ": " + std::to_string(next - number - 1) +
@@ -123,10 +136,11 @@ Steps steps_of(const RowReader& source, const SeriesOptions& options) {
                           time_text(options.grid->time_of(step), are_dates) +
                           " before it; state in \"fill\" what such steps become");
         }
-        all.steps.push_back({options.grid->time_of(step), place, place});
+        const std::int64_t before = all.order[i - 1];
+        all.steps.push_back({begin_of(step, before), ahead_of(before), place, place});
       }
       number = next;
-      all.steps.push_back({options.grid->time_of(next), place, place + 1});
+      all.steps.push_back({begin_of(next, row), ahead_of(row), place, place + 1});
     }
   }
   for (std::size_t i = 0; i < all.series.size(); ++i)
@@ -328,9 +342,10 @@ SeriesOptions::SeriesOptions(const Config& config)
   }
 }
 
-MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& options) {
+MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& options,
+                                 const at::Tensor& utc_offsets) {
   check(source.spec());
-  const Steps steps = steps_of(source, options);
+  const Steps steps = steps_of(source, options, utc_offsets);
   const Resampler resampler(steps, options);
   std::vector<std::int64_t> every(static_cast<std::size_t>(source.rows()));
   std::iota(every.begin(), every.end(), 0);
@@ -351,8 +366,11 @@ MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& o
     return of_steps.index_select(0, kept).to(dtype).contiguous();
   };
   at::Tensor times = at::empty({static_cast<std::int64_t>(steps.steps.size())}, at::kDouble);
-  std::transform(steps.steps.begin(), steps.steps.end(), times.data_ptr<double>(),
-                 [](const Step& step) { return step.time; });
+  at::Tensor clock_times = at::empty_like(times);
+  for (std::size_t i = 0; i < steps.steps.size(); ++i) {
+    times.data_ptr<double>()[i] = steps.steps[i].time;
+    clock_times.data_ptr<double>()[i] = steps.steps[i].time + steps.steps[i].ahead;
+  }
 
   bool has_numbers = false;
   made.dtype = at::kFloat;
@@ -379,7 +397,7 @@ MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& o
         if (!source.spec().has_dates)
           throw DataError("\"calendar\" of the data series needs dates, and the times are numbers");
         const CalendarFeature& feature = feature_named(name);
-        columns.add(feature.column_names(), values_at(feature, times), false);
+        columns.add(feature.column_names(), values_at(feature, clock_times), false);
       }
       table = columns.joined();
     }

@@ -41,7 +41,10 @@ struct SeriesOptions {
 
 /// The rows of `source` as series, in memory: one series after the other in the order in which they
 /// begin, each in order of time. Inputs and targets are tables; calendar and lags are further
-/// columns of the first input of numbers. Throws DataError for data that cannot be series so.
-MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& options);
+/// columns of the first input of numbers. `utc_offsets`: LocalTimes of the source; days of the grid
+/// and features of the calendar are those of its clocks. Throws DataError for data that cannot be
+/// series so.
+MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& options,
+                                 const at::Tensor& utc_offsets = {});
 
 }  // namespace treadle::series

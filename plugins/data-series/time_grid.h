@@ -19,6 +19,8 @@ class TimeGrid {
   explicit TimeGrid(double distance) : seconds_(distance) {}
 
   bool is_of_dates() const { return is_of_dates_; }
+  /// Whether its steps are days of a clock, or more of them, rather than a distance of time.
+  bool is_of_days() const { return is_of_dates_ && (months_ != 0 || seconds_ >= kDay); }
   /// The number of the step that a time lies in.
   std::int64_t step_of(double time) const;
   /// The time that a step begins with.

@@ -1,6 +1,7 @@
 #include "text_files.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <string_view>
 #include <system_error>
@@ -65,6 +66,35 @@ void for_each_line(std::string_view content, Visit&& visit) {
   }
 }
 
+/// The number of an escape "\ud83d" at the beginning of a text; 0: there is none.
+unsigned escape_at(std::string_view text) {
+  unsigned code = 0;
+  if (text.size() < 6 || text[0] != '\\' || text[1] != 'u')
+    return 0;
+  const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 6, code, 16);
+  return error == std::errc() && end == text.data() + 6 ? code : 0;
+}
+
+/// The first escape of a surrogate (UTF-16) that has no partner; empty: there is none.
+std::string_view lone_surrogate(std::string_view line) {
+  constexpr std::size_t kEscape = 6;
+  const auto is_between = [](unsigned code, unsigned first, unsigned last) {
+    return code >= first && code <= last;
+  };
+  for (std::size_t i = 0; i + 1 < line.size(); ++i) {
+    if (line[i] != '\\')
+      continue;
+    const unsigned code = escape_at(line.substr(i));
+    const bool is_first = is_between(code, 0xD800, 0xDBFF);
+    const bool has_second = is_first && i + kEscape < line.size() &&
+                            is_between(escape_at(line.substr(i + kEscape)), 0xDC00, 0xDFFF);
+    if (is_between(code, 0xD800, 0xDFFF) && !has_second)
+      return line.substr(i, kEscape);
+    i += has_second ? 2 * kEscape - 1 : 1;
+  }
+  return {};
+}
+
 class JsonLines {
  public:
   JsonLines(const TextOptions& options, bool needs_target, Documents& documents)
@@ -92,6 +122,11 @@ class JsonLines {
   /// What is wrong with the line; empty when nothing is.
   std::string fill(Document& document, std::string_view line) const {
     const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const std::string_view half = object.is_discarded() ? lone_surrogate(line) : "";
+    if (!half.empty()) {
+      return "has half of a character, " + std::string(half) +
+             ", without the other one: write the whole character, or \\ufffd";
+    }
     if (object.is_discarded() || !object.is_object())
       return "expected a JSON object on a line of its own";
     const auto text = object.find(options_.text_key);

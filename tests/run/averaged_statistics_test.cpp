@@ -38,14 +38,14 @@ json document_in(const fs::path& folder, const json& averaging, const json& mode
     for (std::int64_t column = 0; column < 4; ++column)
       out << rows[row][column].item<double>() << (column == 3 ? '\n' : ',');
   }
-  json document = {{"treadle", 1},
-                   {"data", {{"use", "csv"}, {"path", (folder / "a.csv").string()}}},
-                   {"resources", {{"workers", 1}}},
-                   {"model", model},
-                   {"optimizer", {{"use", "sgd"}, {"learning_rate", 0.1}}},
-                   {"training", {{"epochs", 6}, {"batch_size", kBatch}, {"shuffle", false}}},
-                   {"validation",
-                    {{"use", "hold_out"}, {"strategy", "chronological"}, {"fraction", 0.2308}}}};
+  json document = {
+      {"treadle", 1},
+      {"data", {{"use", "csv"}, {"path", (folder / "a.csv").string()}}},
+      {"resources", {{"workers", 1}}},
+      {"model", model},
+      {"optimizer", {{"use", "sgd"}, {"learning_rate", 0.1}}},
+      {"training", {{"epochs", 6}, {"batch_size", kBatch}, {"shuffle", false}}},
+      {"validation", {{"use", "hold_out"}, {"strategy", "chronological"}, {"fraction", 0.2308}}}};
   document["training"].update(averaging);
   return document;
 }
@@ -57,9 +57,9 @@ TEST_P(AveragedStatistics, AreThoseOfAPassOverTheTrainingRows) {
   const json model = json::parse(std::get<1>(GetParam()));
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
-  const auto run = run_workflow(
-      runtime, runtime.resolve(document_in(workspace.folder(), averaging, model)),
-      workspace.options());
+  const auto run =
+      run_workflow(runtime, runtime.resolve(document_in(workspace.folder(), averaging, model)),
+                   workspace.options());
 
   const TensorFile saved = read_safetensors(run.folder / "model.safetensors");
   const auto named = [&](const std::string& end) {

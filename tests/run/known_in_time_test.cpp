@@ -56,16 +56,14 @@ class Drawn {
       columns.push_back(column + (list == &lags ? "_lag_" : "_diff_") + std::to_string(steps));
       plan.history = std::max(plan.history, steps);
     }
-    plan.series = {{"use", "series"},
-                   {"source", {{"use", "csv"}, {"time", "t"}, {"target", "y"}, {"columns", inputs}}},
-                   {"lags", lags},
-                   {"differences", differences}};
-    plan.windows = {{"use", "windows"},
-                    {"lookback", 1 + one_of(5)},
-                    {"horizon", 1 + one_of(4)},
-                    {"gap", one_of(3)},
-                    {"stride", 1 + one_of(3)},
-                    {"include_targets", one_of(4) == 0}};
+    plan.series = {
+        {"use", "series"},
+        {"source", {{"use", "csv"}, {"time", "t"}, {"target", "y"}, {"columns", inputs}}},
+        {"lags", lags},
+        {"differences", differences}};
+    plan.windows = {{"use", "windows"},         {"lookback", 1 + one_of(5)},
+                    {"horizon", 1 + one_of(4)}, {"gap", one_of(3)},
+                    {"stride", 1 + one_of(3)},  {"include_targets", one_of(4) == 0}};
     json future = json::array();
     for (const std::string& column : columns) {
       if (one_of(3) == 0)
@@ -167,25 +165,27 @@ TEST_F(KnownInTime, RefusesExactlyTheInputsThatChangeWithLaterTargets) {
 
 TEST_F(KnownInTime, NamesColumnStepAndSample) {
   Plan plan;
-  plan.series = {{"use", "series"},
-                 {"source",
-                  {{"use", "csv"}, {"time", "t"}, {"target", "y"}, {"columns", {"x", "y"}}}},
-                 {"lags", {{{"column", "y"}, {"steps", {3}}}}}};
+  plan.series = {
+      {"use", "series"},
+      {"source", {{"use", "csv"}, {"time", "t"}, {"target", "y"}, {"columns", {"x", "y"}}}},
+      {"lags", {{{"column", "y"}, {"steps", {3}}}}}};
   plan.windows = {{"lookback", 4}, {"horizon", 4}, {"gap", 1}, {"future", {"x", "y_lag_3"}}};
 
-  EXPECT_EQ(refusal(plan),
-            "input \"future\" has column \"y_lag_3\", which is made of target \"y\", 3 steps before "
-            "its own: sample 0 (rows 0-3, target rows 5-8), step 3 of 4, would hold what is to be "
-            "predicted, and so would all others; leave the column out of this input, or take its "
-            "value at least 5 steps before");
+  EXPECT_EQ(
+      refusal(plan),
+      "input \"future\" has column \"y_lag_3\", which is made of target \"y\", 3 steps before "
+      "its own: sample 0 (rows 0-3, target rows 5-8), step 3 of 4, would hold what is to be "
+      "predicted, and so would all others; leave the column out of this input, or take its "
+      "value at least 5 steps before");
 }
 
 TEST_F(KnownInTime, ARunOfRowsIsRefusedAndOneThatReconstructsItsTargetsIsNot) {
-  json document = {{"treadle", 1},
-                   {"data", {{"use", "csv"}, {"path", file("a.csv", 1000)}, {"target", "y"},
-                             {"columns", {"x", "y"}}}},
-                   {"model", "linear"},
-                   {"training", {{"epochs", 1}}}};
+  json document = {
+      {"treadle", 1},
+      {"data",
+       {{"use", "csv"}, {"path", file("a.csv", 1000)}, {"target", "y"}, {"columns", {"x", "y"}}}},
+      {"model", "linear"},
+      {"training", {{"epochs", 1}}}};
   const auto run = [&] {
     return run_workflow(runtime_, runtime_.resolve(document), workspace_.options());
   };

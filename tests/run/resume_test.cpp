@@ -486,6 +486,33 @@ TEST(Resume, ComparesTheEnvironmentAlsoWhereItsFileIsGone) {
   EXPECT_EQ(refusal(), "");
 }
 
+// The remedy that the message names is carried out.
+TEST(Resume, AStoppedRunSaysHowItIsEndedWhereItIs) {
+  const Runtime runtime = watching_runtime();
+  nlohmann::json by_steps = watched_moons(1);
+  by_steps["training"].erase("epochs");
+  by_steps["training"]["max_steps"] = 5000;
+  for (nlohmann::json document : {watched_moons(1), by_steps}) {
+    document["validation"] = "hold_out";
+    const Workspace workspace;
+    const fs::path run = interrupted_run(runtime, document, workspace, 7);
+    std::string message;
+    try {
+      Predictor::load(runtime, run);
+    } catch (const StorageError& error) {
+      message = error.what();
+    }
+    const std::string before = "workflow-runner run --from " + run.string() + " --set ";
+    const std::size_t place = message.find(before);
+    ASSERT_NE(place, std::string::npos) << message;
+    const std::vector<std::string> set{message.substr(place + before.size())};
+
+    const RunOutcome ended = continue_run(runtime, run, set, workspace.options());
+
+    EXPECT_NO_THROW(Predictor::load(runtime, ended.folder));
+  }
+}
+
 TEST(Resume, ABuildThatWasInstalledElsewhereIsTheSame) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;

@@ -56,10 +56,11 @@ void expect_test_rows(const std::vector<RunRecord>& runs,
 }
 
 std::string budget_text(const Budget& budget) {
-  const std::string when = budget.unit == Budget::Unit::kUpdates
-                               ? std::to_string(static_cast<std::int64_t>(budget.amount)) +
-                                     " updates of each training, the most"
-                               : fine_seconds_text(budget.amount) + " of each training, the longest";
+  const std::string when =
+      budget.unit == Budget::Unit::kUpdates
+          ? std::to_string(static_cast<std::int64_t>(budget.amount)) +
+                " updates of each training, the most"
+          : fine_seconds_text(budget.amount) + " of each training, the longest";
   return "After " + when + " that all reach: the last validated epoch, and the best until then.";
 }
 

@@ -79,8 +79,8 @@ double norm_of_doubles(const double* values, std::int64_t count) {
 }  // namespace
 
 double euclidean_norm(const at::Tensor& values) {
-  TREADLE_EXPECTS(values.is_cpu() && (values.scalar_type() == at::kFloat ||
-                                      values.scalar_type() == at::kDouble),
+  TREADLE_EXPECTS(values.is_cpu() &&
+                      (values.scalar_type() == at::kFloat || values.scalar_type() == at::kDouble),
                   "a norm is of float32 or float64 numbers on a CPU");
   const at::Tensor dense = values.contiguous();
   return dense.scalar_type() == at::kFloat

@@ -41,6 +41,39 @@ TEST_F(CsvColumns, ADateBecomesDaysAndPlacesInTheCalendar) {
   EXPECT_NEAR(read[8], 1, 1e-7);
 }
 
+// From Saturday 2024-06-01 on: the date and the hour that stand there, wherever the clock is.
+TEST_F(CsvColumns, TheCalendarIsThatOfTheClock) {
+  const std::vector<double> weekends{1, 1, 0, 0, 0, 0, 0, 1, 1};
+  for (const char* const zone : {"", "Z", "+02:00", "-11:30", "+14:00"}) {
+    for (const char* const hour : {"00:00", "05:30", "23:59"}) {
+      std::string text = "t,y\n";
+      for (int day = 1; day <= 9; ++day) {
+        text += "2024-06-0" + std::to_string(day) + "T" + hour + zone + "," + std::to_string(day) +
+                "\n";
+      }
+      write(text);
+
+      const auto data = open({{"dates", {"t"}}, {"calendar", {"weekend"}}});
+
+      const std::vector<double> read = features(*data);
+      std::vector<double> got;
+      for (std::size_t row = 0; row < weekends.size(); ++row)
+        got.push_back(read[2 * row + 1]);
+      EXPECT_EQ(got, weekends) << hour << zone;
+    }
+  }
+}
+
+TEST_F(CsvColumns, TimesKnowTheirClocks) {
+  write("x,t,y\n1,2024-06-01T00:00,1\n2,2024-06-01T12:00+02:00,2\n3,2024-06-01T12:00-01:30,3\n");
+  const auto data = open({{"time", "t"}});
+  write("x,t,y\n1,2024-06-01T00:00Z,1\n2,2024-06-01T12:00,2\n");
+  const auto of_utc = open({{"time", "t"}});
+
+  EXPECT_EQ(values(data->ask<LocalTimes>()->utc_offsets()), (std::vector<double>{0, 7200, -5400}));
+  EXPECT_FALSE(of_utc->ask<LocalTimes>()->utc_offsets().defined());
+}
+
 TEST_F(CsvColumns, DatesOfALaterFileAreReadLikeThoseOfTheTraining) {
   write("day,a,y\n2020-01-01,1,2\n2020-01-02,3,4\n");
   const Json parameters{{"dates", {"day"}}};

@@ -104,6 +104,39 @@ TEST(SeriesRows, BecomeOneAStep) {
   EXPECT_THAT(numbers(filled.timestamps), ElementsAre(0, kHour, 2 * kHour, 3 * kHour, 4 * kHour));
 }
 
+// 2024-06-01, a Saturday, is day 19875. Midnights of a clock two hours ahead are 22:00 of UTC.
+TEST(SeriesRows, DaysAndCalendarAreThoseOfTheClock) {
+  constexpr double kAhead = 2 * kHour;
+  std::vector<double> times;
+  std::vector<double> values;
+  for (int day = 0; day < 9; ++day) {
+    if (day == 4)
+      continue;
+    times.push_back((19875 + day) * kDay - kAhead);
+    times.push_back((19875 + day) * kDay - kAhead + 23 * kHour);
+    values.push_back(day);
+    values.push_back(day + 10);
+  }
+  const MatrixRows rows = rows_of(times, values);
+  const at::Tensor clocks = at::tensor(std::vector<double>(times.size(), kAhead), at::kDouble);
+  const auto made = [&](const at::Tensor& utc_offsets) {
+    return series_rows(rows,
+                       SeriesOptions(Config({{"frequency", "1d"},
+                                             {"aggregate", "last"},
+                                             {"fill", "forward"},
+                                             {"calendar", {"weekend"}}})),
+                       utc_offsets);
+  };
+
+  const auto [here, elsewhere] = std::pair(made(clocks), made({}));
+
+  EXPECT_THAT(numbers(here.inputs[0].select(1, 0)),
+              ElementsAre(10, 11, 12, 13, 13, 15, 16, 17, 18));
+  EXPECT_THAT(numbers(here.inputs[0].select(1, 1)), ElementsAre(1, 1, 0, 0, 0, 0, 0, 1, 1));
+  EXPECT_EQ(here.timestamps[0].item<double>(), 19875 * kDay - kAhead);
+  EXPECT_EQ(elsewhere.timestamps[0].item<double>(), 19874 * kDay);
+}
+
 TEST(SeriesRows, HaveLagsAndDifferencesOfTheirOwnSeries) {
   const MatrixRows rows =
       rows_of({0, 1, 2, 0, 1, 2}, {1, 4, 9, 10, 40, 90}, {0, 0, 0, 1, 1, 1}, false);

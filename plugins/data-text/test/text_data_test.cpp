@@ -206,6 +206,11 @@ TEST_F(TextDataTest, MistakesNameFileAndLine) {
   EXPECT_THAT(complaint_of(text("")), HasSubstr("text.txt"));
   EXPECT_THAT(complaint_of(lines("{\"text\": \"a\"}\n[1]\n")),
               AllOf(HasSubstr("line 2 of"), HasSubstr("expected a JSON object")));
+  for (const char* const half : {"\\ud83d", "\\ude00", "\\ud83dx", "\\ude00\\ud83d"}) {
+    EXPECT_THAT(complaint_of(lines("{\"text\": \"a\"}\n{\"text\": \"\\\\ \\ud83d\\ude00" +
+                                   std::string(half) + "\"}\n")),
+                AllOf(HasSubstr("line 2 of"), HasSubstr("has half of a character, \\ud")));
+  }
   EXPECT_THAT(complaint_of(lines("{\"txt\": \"a\"}\n")),
               AllOf(HasSubstr("line 1 of"), HasSubstr("has no key \"text\"")));
   EXPECT_THAT(complaint_of(lines("{\"text\": 3}\n")),

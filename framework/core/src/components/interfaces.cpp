@@ -11,6 +11,7 @@
 #include <treadle/core/graph_builder.h>
 #include <treadle/core/layer.h>
 #include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/local_times.h>
 #include <treadle/core/loss.h>
 #include <treadle/core/metric_computer.h>
 #include <treadle/core/model.h>
@@ -58,6 +59,7 @@ RunObserver::~RunObserver() = default;
 SourceColumns::~SourceColumns() = default;
 SourceHash::~SourceHash() = default;
 TableProfiler::~TableProfiler() = default;
+LocalTimes::~LocalTimes() = default;
 LogsValues::~LogsValues() = default;
 Stateful::~Stateful() = default;
 TakesAbsent::~TakesAbsent() = default;

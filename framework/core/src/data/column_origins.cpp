@@ -47,11 +47,12 @@ std::string counted(std::int64_t steps) {
   // The first step whose answer is not known when the sample is predicted.
   const std::int64_t steps = rows.samples() != nullptr && port.shape.size() > 1 ? port.shape[0] : 1;
   const std::int64_t first = std::max<std::int64_t>(1, steps - ahead + answer.steps_before + 1);
-  text += ": " + rows.describe_row(0) +
-          (steps > 1 ? ", step " + std::to_string(first) + " of " + std::to_string(steps) + "," : "") +
-          " would hold what is to be predicted, and so would all others; leave the column out of "
-          "this input, or take its value at least " +
-          counted(ahead) + " before";
+  text +=
+      ": " + rows.describe_row(0) +
+      (steps > 1 ? ", step " + std::to_string(first) + " of " + std::to_string(steps) + "," : "") +
+      " would hold what is to be predicted, and so would all others; leave the column out of "
+      "this input, or take its value at least " +
+      counted(ahead) + " before";
   throw DataError(text);
 }
 
@@ -61,8 +62,8 @@ ColumnOrigins::~ColumnOrigins() = default;
 
 void expect_no_answers(const RowReader& rows, const ColumnOrigins& origins) {
   const DataSpec& spec = rows.spec();
-  const bool is_reconstruction = std::all_of(
-      spec.inputs.begin(), spec.inputs.end(), [&](const PortSpec& port) {
+  const bool is_reconstruction =
+      std::all_of(spec.inputs.begin(), spec.inputs.end(), [&](const PortSpec& port) {
         return !port.columns.empty() &&
                std::all_of(port.columns.begin(), port.columns.end(), [&](const Column& column) {
                  const auto answer = newest_answer(origins, spec.targets, column.name);

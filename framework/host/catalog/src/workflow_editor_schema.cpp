@@ -186,7 +186,8 @@ json compose_editor_schema(std::span<const ListedComponent> components) {
   schema["properties"]["stages"] = {
       {"type", "object"},
       {"minProperties", 1},
-      {"description", "of a pipeline: its stages by name, each a run, predictions or an evaluation"},
+      {"description",
+       "of a pipeline: its stages by name, each a run, predictions or an evaluation"},
       {"additionalProperties",
        {{"type", "object"},
         {"minProperties", 1},

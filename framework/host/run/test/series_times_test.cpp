@@ -90,6 +90,41 @@ TEST(SeriesTimes, GoOnByMonthsBehindAHole) {
   EXPECT_EQ(SeriesTimes(ends).text(0, 5), "2024-02-29 00:00");
 }
 
+TEST(SeriesTimes, KnowTheRowsBehindHoles) {
+  RandomBits bits(6);
+  for (int round = 0; round < 200; ++round) {
+    // Hours, days without weekends, or days; some rows are missing.
+    const std::uint64_t kind = bits.below(3);
+    std::vector<double> times;
+    std::vector<std::int64_t> behind;
+    bool is_behind = false;
+    for (std::int64_t place = 0; place < 120; ++place) {
+      const std::int64_t day = 19723 + place;
+      const bool is_day_off = kind == 1 && (day - 19723) % 7 >= 5;
+      if (is_day_off)
+        continue;
+      if (place > 20 && place < 115 && bits.below(30) == 0) {
+        is_behind = true;
+        continue;
+      }
+      if (is_behind)
+        behind.push_back(static_cast<std::int64_t>(times.size()));
+      is_behind = false;
+      times.push_back(kind == 0 ? 19723 * kDay + static_cast<double>(place) * 3600
+                                : static_cast<double>(day) * kDay);
+    }
+    const MatrixRows rows = rows_at(times, true);
+
+    EXPECT_EQ(SeriesTimes(rows).rows_behind_holes(), behind) << "kind " << kind;
+  }
+  // Events at any time have no holes.
+  std::vector<double> events{0};
+  while (events.size() < 100)
+    events.push_back(events.back() + 1 + static_cast<double>(bits.below(1000)));
+  const MatrixRows irregular = rows_at(events, true);
+  EXPECT_TRUE(SeriesTimes(irregular).rows_behind_holes().empty());
+}
+
 TEST(SeriesTimes, OfEachSeriesAreItsOwn) {
   const MatrixRows two = rows_at({1, 2, 3, 10, 20, 30}, false, {4, 4, 4, 2, 2, 2});
   const SeriesTimes times(two);

@@ -44,8 +44,8 @@ class ColumnOrigins {
   virtual std::vector<std::string> do_of_target(const std::string& target) const = 0;
 };
 
-/// Refuses rows, or samples of rows, in which an input holds what is to be predicted: the value of a
-/// target at a time when it is not known yet. A column that is made of a target's value k steps
+/// Refuses rows, or samples of rows, in which an input holds what is to be predicted: the value of
+/// a target at a time when it is not known yet. A column that is made of a target's value k steps
 /// before its row is known in time where k >= SampleReader::steps_ahead(); for rows that are no
 /// samples, where k >= 1.
 ///

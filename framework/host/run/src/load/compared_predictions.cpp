@@ -94,7 +94,7 @@ struct OpenRun {
   std::string name;  ///< of its folder, for messages
   DataSpec spec;
   std::string data_hash;
-  std::string source_hash;  // empty: not known
+  std::string source_hash;           // empty: not known
   Json sequence;                     ///< of its document: what a row is
   std::shared_ptr<const void> data;  ///< what `evaluated` borrows from
   internal::EvaluatedRows evaluated;
@@ -309,8 +309,7 @@ void expect_comparable(const OpenRun& first, const OpenRun& other) {
                              its.class_names.end()))
       refuse("its target " + quote_text(its.name) + " has other classes");
   }
-  const bool have_one_source =
-      !first.source_hash.empty() && first.source_hash == other.source_hash;
+  const bool have_one_source = !first.source_hash.empty() && first.source_hash == other.source_hash;
   if (first.data_hash != other.data_hash && !have_one_source) {
     refuse(
         "it was trained on other data, so their rows are not the same; compare them on one file "

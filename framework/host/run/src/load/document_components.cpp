@@ -670,7 +670,8 @@ ModelSpec DocumentComponents::model_spec(const DataSpec& transformed) const {
     for (const Column& column : port.columns) {
       if (column.may_be_missing) {
         throw DataError("column \"" + column.name +
-                        "\" may have missing values, and a model cannot learn from them; add "
+                        "\" may have missing values, in these rows or in those to predict, and a "
+                        "model takes none; add "
                         "{\"use\": \"impute\"} to \"transforms\"");
       }
     }

@@ -16,6 +16,8 @@ namespace chrono = std::chrono;
 constexpr std::int64_t kRowsLookedAt = 100;
 
 constexpr double kSecondsADay = 86400;
+constexpr double kSlack = 0.5;      // of a step: what is later is behind a hole
+constexpr double kMostHoles = 0.1;  // of the rows
 constexpr std::size_t kDaysAWeek = 7;
 
 /// From that of 1970-01-01 on, 0 to 6.
@@ -149,20 +151,40 @@ std::string SeriesTimes::text(std::int64_t of, std::int64_t row) const {
     return time_text(time[row], are_dates_);
   const double last = time[series.end - 1];
   const std::int64_t further = row - series.end + 1;
-  const Step step = step_of(series);
-  if (step.months != 0) {
-    return time_text(time_of(*month_day_of(last), step.months * further, step.is_last_day),
-                     are_dates_);
-  }
+  return time_text(time_behind(last, step_of(series), further), are_dates_);
+}
+
+double SeriesTimes::time_behind(double time, const Step& step, std::int64_t steps) {
+  if (step.months != 0)
+    return time_of(*month_day_of(time), step.months * steps, step.is_last_day);
   if (step.left_out == std::array<bool, kDaysAWeek>{})
-    return time_text(last + step.seconds * static_cast<double>(further), are_dates_);
-  double at = last;
-  for (std::int64_t i = 0; i < further; ++i) {
+    return time + step.seconds * static_cast<double>(steps);
+  for (std::int64_t i = 0; i < steps; ++i) {
     do {
-      at += kSecondsADay;
-    } while (step.left_out.at(day_of_week(at)));
+      time += kSecondsADay;
+    } while (step.left_out.at(day_of_week(time)));
   }
-  return time_text(at, are_dates_);
+  return time;
+}
+
+std::vector<std::int64_t> SeriesTimes::rows_behind_holes() const {
+  std::vector<std::int64_t> rows;
+  if (!has_times())
+    return rows;
+  const double* const time = times_.data_ptr<double>();
+  for (const RowRange& series : series_) {
+    const Step step = step_of(series);
+    std::vector<std::int64_t> behind;
+    for (std::int64_t row = series.begin + 1; row < series.end; ++row) {
+      const double expected = time_behind(time[row - 1], step, 1);
+      if (time[row] > expected + kSlack * step.seconds)
+        behind.push_back(row);
+    }
+    // Of more the times are not regular.
+    if (static_cast<double>(behind.size()) <= kMostHoles * static_cast<double>(series.size()))
+      rows.insert(rows.end(), behind.begin(), behind.end());
+  }
+  return rows;
 }
 
 }  // namespace treadle::internal

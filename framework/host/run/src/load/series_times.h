@@ -24,6 +24,10 @@ class SeriesTimes {
   /// The series that a row belongs to.
   const RowRange& series_of_row(std::int64_t row) const;
 
+  /// The rows before which others are missing: their times are not those that follow the row above.
+  /// None of a series whose times are of no regular distance. Costs as much as reading the times.
+  std::vector<std::int64_t> rows_behind_holes() const;
+
   /// The time `row` has in the series of `of`, as a text; a row beyond the end of the series is one
   /// that would follow it. Empty without times.
   std::string text(std::int64_t of, std::int64_t row) const;
@@ -37,6 +41,9 @@ class SeriesTimes {
     std::array<bool, 7> left_out = {};  // days of the week, from 1970-01-01's on: of daily ones
   };
   Step step_of(const RowRange& series) const;
+  /// The time so many steps behind another one. Expects that times are dates where a step has
+  /// months or days.
+  static double time_behind(double time, const Step& step, std::int64_t steps);
   bool goes_on_by_months(const RowRange& rows, Step& step) const;
   void find_days_left_out(const RowRange& rows, Step& step) const;
 

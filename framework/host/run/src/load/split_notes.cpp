@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <unordered_set>
@@ -14,6 +15,7 @@
 #include <treadle/host/run/runtime.h>
 
 #include "load/document_components.h"
+#include "load/series_times.h"
 
 namespace treadle::internal {
 namespace {
@@ -78,7 +80,8 @@ std::vector<std::string> notes_on_split(const Runtime& runtime,
   std::vector<std::string> notes;
   if (request.groups.defined()) {
     if (const auto group = divided_group(request.groups, fold)) {
-      notes.push_back("validation: rows of group " + quote_text(name_of(*group, components.dataset().evaluated().names)) +
+      notes.push_back("validation: rows of group " +
+                      quote_text(name_of(*group, components.dataset().evaluated().names)) +
                       " both train and validate, because the split is at random; to judge by "
                       "groups that were not trained on, set {\"use\": \"group_k_fold\"}");
     }
@@ -90,6 +93,39 @@ std::vector<std::string> notes_on_split(const Runtime& runtime,
         "\"chronological\"} or {\"use\": \"time_series\"}");
   }
   return notes;
+}
+
+std::vector<std::string> notes_on_samples(const DocumentComponents& components) {
+  const Dataset& dataset = components.dataset();
+  if (dataset.is_stream() || dataset.samples() == nullptr ||
+      !dataset.source().timestamps().defined()) {
+    return {};
+  }
+  const RowReader& rows = dataset.source();
+  const std::vector<std::int64_t> behind = SeriesTimes(rows).rows_behind_holes();
+  // One that lies between two samples matters to none.
+  const auto is_within_a_sample = [&](std::int64_t row) {
+    const std::vector<SampleRun>& runs = dataset.samples()->runs();
+    return runs.empty() || std::any_of(runs.begin(), runs.end(), [&](const SampleRun& run) {
+             const std::int64_t first = run.rows.inputs.begin;
+             const std::int64_t span = std::max(run.rows.inputs.end, run.rows.targets.end) - first;
+             const std::int64_t last = first + (run.count - 1) * run.step;
+             const std::int64_t begin = std::max(first, row - span + 1);
+             const std::int64_t place =
+                 first + (begin - first + run.step - 1) / run.step * run.step;
+             return place < row && place <= last;
+           });
+  };
+  std::vector<std::int64_t> within;
+  std::copy_if(behind.begin(), behind.end(), std::back_inserter(within), is_within_a_sample);
+  if (within.empty())
+    return {};
+  const std::int64_t row = within.front();
+  return {"sequence: samples go on over " + std::to_string(within.size()) +
+          (within.size() == 1 ? " hole" : " holes") + " in time, the first between " +
+          rows.describe_time(row - 1) + " and " + rows.describe_time(row) +
+          ", as if its rows were neighbours; the data {\"use\": \"series\"} fills holes "
+          "(\"frequency\", \"fill\")"};
 }
 
 }  // namespace treadle::internal

@@ -17,4 +17,7 @@ class DocumentComponents;
 std::vector<std::string> notes_on_split(const Runtime& runtime,
                                         const DocumentComponents& components);
 
+/// That samples go on over rows that are missing, as times say; empty where none do.
+std::vector<std::string> notes_on_samples(const DocumentComponents& components);
+
 }  // namespace treadle::internal

@@ -155,6 +155,8 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     result.model = internal::model_info(components, fit);
     for (const std::string& note : internal::notes_on_split(runtime, components))
       result.data["choices"].push_back(note);
+    for (const std::string& note : internal::notes_on_samples(components))
+      result.data["choices"].push_back(note);
     for (const std::string& note : fit.notes())
       result.data["choices"].push_back(note);
     result.validation = plan_summary(components.plan());

@@ -38,9 +38,8 @@ std::string plugin_words(const nlohmann::json& plugin) {
 /// One build is one, though installing it changes where its file looks for libraries.
 bool are_alike(const nlohmann::json& plugin, const nlohmann::json& other) {
   const std::string build = plugin.value("build_id", "");
-  return plugin == other ||
-         (!build.empty() && build == other.value("build_id", "") &&
-          plugin.value("version", "") == other.value("version", ""));
+  return plugin == other || (!build.empty() && build == other.value("build_id", "") &&
+                             plugin.value("version", "") == other.value("version", ""));
 }
 
 /// A "VmHWM:   1234 kB" line of /proc/self/status, in bytes.

@@ -142,6 +142,8 @@ void RunSession::split() {
   components.make_plan();
   for (const std::string& note : notes_on_split(run_.runtime, components))
     run_.log.note(note);
+  for (const std::string& note : notes_on_samples(components))
+    run_.log.note(note);
   if (search_settings_) {
     for (const std::string& note : search_settings_->notes)
       run_.log.note(note);

@@ -80,8 +80,7 @@ FitRows rows_to_try(const DocumentComponents& components, const Fold& fold, cons
           first_of(fold.validation, evaluated * plan.evaluation_batch_size), 0};
 }
 
-std::vector<RowList> short_batches_to_try(const DocumentComponents& components,
-                                          const Fold& tried) {
+std::vector<RowList> short_batches_to_try(const DocumentComponents& components, const Fold& tried) {
   // Shards and micro-batches cut a batch further, into pieces of a row.
   constexpr std::int64_t kShort = 64;
   constexpr std::size_t kMost = 4;

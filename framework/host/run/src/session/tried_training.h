@@ -28,11 +28,10 @@ RowList first_of(const RowList& rows, std::int64_t count);
 FitRows rows_to_try(const DocumentComponents& components, const Fold& fold, const TriedSteps& steps,
                     int workers);
 
-/// Rows for trainings of two steps that end with each of the shortest batches of a plan's trainings,
-/// which may have too few rows for a layer: of the trainings that follow the first one, what that
-/// one does not try. The refit and inner folds among them.
-std::vector<RowList> short_batches_to_try(const DocumentComponents& components,
-                                          const Fold& tried);
+/// Rows for trainings of two steps that end with each of the shortest batches of a plan's
+/// trainings, which may have too few rows for a layer: of the trainings that follow the first one,
+/// what that one does not try. The refit and inner folds among them.
+std::vector<RowList> short_batches_to_try(const DocumentComponents& components, const Fold& tried);
 
 /// Prepares a fit, trains it for a few steps and validates it, where it has rows for that. Keeps
 /// nothing. Returns the seconds of a step behind the first, which warms caches up; nothing where

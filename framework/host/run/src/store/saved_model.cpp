@@ -14,6 +14,7 @@
 #include <treadle/base/problem.h>
 #include <treadle/core/quantized_weights.h>
 #include <treadle/host/catalog/plugin_lock.h>
+#include <treadle/host/run/checkpoint_store.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/state_folder.h>
@@ -66,14 +67,48 @@ std::filesystem::path model_document(const std::filesystem::path& run) {
   return std::filesystem::exists(best) ? best : run / "workflow.json";
 }
 
+/// How to end a run where it was stopped: what it is trained up to, as `--set` has it. Empty where
+/// it has no checkpoint of its model's training.
+std::string end_here(const std::filesystem::path& run) {
+  const std::filesystem::path newest =
+      CheckpointStore(RunFolder::checkpoints_of(run, "final")).newest();
+  if (newest.empty())
+    return "";
+  // Of a damaged file nothing is known.
+  const auto part_of = [](const std::filesystem::path& file, const char* pointer) {
+    std::ifstream in(file);
+    const auto content = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+    const nlohmann::json::json_pointer place(pointer);
+    return content.is_object() && content.contains(place) ? content.at(place) : nlohmann::json();
+  };
+  const auto in_checkpoint = [&](const char* pointer) {
+    return part_of(newest / "state.json", pointer);
+  };
+  const nlohmann::json epochs = in_checkpoint("/state/values/position/epochs_done");
+  const nlohmann::json steps = in_checkpoint("/state/values/position/steps_done");
+  const bool is_finished = in_checkpoint("/state/values/position/finished") == true;
+  if (is_finished || !epochs.is_number_integer() || !steps.is_number_integer())
+    return "";
+  if (!part_of(run / "workflow.json", "/training/epochs").is_number_integer())
+    return "training.max_steps=" + steps.dump();
+  const bool is_within = in_checkpoint("/state/values/position/at_epoch_end") != true;
+  return "training.epochs=" + std::to_string(epochs.get<std::int64_t>() + (is_within ? 1 : 0));
+}
+
 void expect_model(const std::filesystem::path& run) {
   if (!std::filesystem::exists(run / "workflow.json")) {
     throw StorageError(run.string() + ": is not the folder of a run: it has no workflow.json");
   }
   if (!std::filesystem::exists(run / "model.safetensors")) {
-    throw StorageError(run.string() +
-                       ": has no model: the run is not finished (continue it with "
-                       "\"workflow-runner resume\"), or it only scored folds (\"refit\": false)");
+    const std::string end = end_here(run);
+    throw StorageError(
+        run.string() +
+        (end.empty()
+             ? ": has no model: the run is not finished (continue it with \"workflow-runner "
+               "resume\"), or it only scored folds (\"refit\": false)"
+             : ": has no model, as the run is not finished: continue it with \"workflow-runner "
+               "resume\", or end it where it is: workflow-runner run --from " +
+                   run.string() + " --set " + end));
   }
 }
 
