@@ -259,8 +259,8 @@ std::vector<double> all_steps(const SplitRequest& request, const TargetTimes& ti
     std::iota(steps.begin(), steps.end(), 0.0);
   }
   if (which == Steps::kOfDataWithin) {
-    const auto [first, last] = std::minmax_element(own.begin(), own.end());
-    std::erase_if(steps, [&](double step) { return step < *first || step > *last; });
+    const auto ends = std::minmax_element(own.begin(), own.end());
+    std::erase_if(steps, [&](double step) { return step < *ends.first || step > *ends.second; });
   }
   return steps;
 }
