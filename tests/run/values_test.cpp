@@ -527,5 +527,24 @@ TEST_F(Values, CharactersOfALanguage) {
       before.slice(0, 0, at_q + 1).sub(answer.slice(0, 0, at_q + 1)).abs().max().item<double>(), 0);
 }
 
+// Gradients of about 1e24: their squares leave the range of float32, and they do not.
+TEST(Gradients, OfAnyFiniteSizeAreClippedOrTaken) {
+  const nlohmann::json scale = {{"use", "scale"}, {"factor", 1e6}};
+  const Runtime runtime = watching_runtime();
+  for (const nlohmann::json& clip :
+       {nlohmann::json{{"norm", 1}}, nlohmann::json{{"value", 1e30}}}) {
+    const Workspace workspace;
+    const nlohmann::json document = {
+        {"treadle", 1},
+        {"data", {{"use", "moons"}, {"rows", 32}}},
+        {"resources", {{"workers", 1}}},
+        {"model", {{"use", "flow"}, {"flow", {scale, scale, scale, scale, "head"}}}},
+        {"optimizer", {{"use", "sgd"}, {"learning_rate", 1e-30}}},
+        {"training", {{"max_steps", 1}, {"batch_size", 8}, {"clip", clip}}}};
+
+    EXPECT_NO_THROW(run_workflow(runtime, runtime.resolve(document), workspace.options())) << clip;
+  }
+}
+
 }  // namespace
 }  // namespace treadle

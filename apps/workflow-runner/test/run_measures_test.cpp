@@ -13,7 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
@@ -88,6 +87,23 @@ TEST_F(Measures, OfTestRowsAreThoseOfTheTest) {
   EXPECT_EQ(run.numbers[1].value, 0.5);
   EXPECT_EQ(run.trainings[0].rows, "d t");
   EXPECT_THAT(measure_run(given("b", result(), ""), JudgedOn::kTest).trainings, IsEmpty());
+}
+
+TEST_F(Measures, OnOneSourceAreOnTheSameData) {
+  const auto read = [&](const char* data, const char* source) {
+    Json one = result();
+    one["environment"]["data_hash"] = data;
+    one["environment"]["source_hash"] = source;
+    return measure_run(given(data, one, ""));
+  };
+  std::vector<MeasuredRun> runs{read("narrow", "file"), read("wide", "file"), read("x", "other")};
+
+  join_sources(runs);
+
+  EXPECT_EQ(runs[1].data, "narrow");
+  EXPECT_EQ(runs[1].trainings[0].rows, runs[0].trainings[0].rows);
+  EXPECT_EQ(runs[2].data, "x");
+  EXPECT_NE(runs[2].trainings[0].rows, runs[0].trainings[0].rows);
 }
 
 TEST_F(Measures, OfFoldsAreThoseOfEachFold) {

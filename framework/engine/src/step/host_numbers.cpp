@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <c10/core/GradMode.h>
 
 #include <treadle/tensor/euclidean_norm.h>
@@ -90,15 +91,30 @@ class HostNumbers final : public StepNumbers {
       const double bound = clipping.value / scale;
       gradients.clamp_(-bound, bound);
     }
-    // It is finite only where all of them are.
-    const double norm = euclidean_norm(gradients) * scale;
+    if (clipping.norm == 0)
+      return are_finite(gradients) ? scale : NAN;
+    const double norm = norm_of(gradients) * scale;
     if (!std::isfinite(norm))
       return norm;
-    return clipping.norm > 0 && norm > clipping.norm ? scale * (clipping.norm / norm) : scale;
+    return norm > clipping.norm ? scale * (clipping.norm / norm) : scale;
+  }
+
+  /// In the gradients' own precision, which is three times as fast, wherever squares have room in
+  /// it; a norm that is not finite says that an element is not.
+  static double norm_of(const at::Tensor& gradients) {
+    constexpr double kSmall = 1e-12;  // smaller elements than 1e-19 may be missing, and would count
+    const double norm = at::linalg_vector_norm(gradients, 2).item<double>();
+    return std::isfinite(norm) && norm > kSmall ? norm : euclidean_norm(gradients);
+  }
+
+  /// A sum is finite only where everything in it is; a large one may overflow all the same.
+  static bool are_finite(const at::Tensor& gradients) {
+    return std::isfinite(gradients.sum().item<double>()) ||
+           std::isfinite(euclidean_norm(gradients));
   }
 
   void measure_norm(const at::Tensor& gradients, double scale) {
-    record_.gradient_norm = euclidean_norm(gradients) * scale;
+    record_.gradient_norm = norm_of(gradients) * scale;
     if (!std::isfinite(record_.gradient_norm))
       return;
     record_.sum_of_norms += record_.gradient_norm;

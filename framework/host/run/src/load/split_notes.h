@@ -13,7 +13,7 @@ class DocumentComponents;
 
 /// What a user may not expect of the plan: the data names groups or times, and a split at random,
 /// which nobody chose, trains on rows of groups, or of later times, than it judges by. Empty where
-/// the splitter separates them, or the document says how to split. Expects a plan.
+/// the splitter separates them, or the document chooses the split. Expects a plan.
 std::vector<std::string> notes_on_split(const Runtime& runtime,
                                         const DocumentComponents& components);
 
