@@ -32,6 +32,7 @@
 #include "run_listing.h"
 #include "run_records.h"
 #include "terminal.h"
+#include "verification.h"
 
 namespace treadle::cli {
 namespace {
@@ -216,6 +217,17 @@ void list_runs(const CommandLine& line) {
   }
 }
 
+void verify(const CommandLine& line) {
+  const Verification verification = verify_run(line);
+  if (line.has("json")) {
+    print(json_of(verification));
+  } else if (!line.has("quiet") || !verification.differences.empty()) {
+    print(text_of(verification));
+  }
+  if (!verification.differences.empty())
+    throw AlreadyTold{ErrorKind::kTraining};
+}
+
 void compare(const CommandLine& line) {
   const RunComparison comparison = compare_runs(line);
   if (line.has("json")) {
@@ -268,6 +280,8 @@ int main(int argc, char** argv) {
        {"plugins doctor", examine_installation},
        {"plugins new", begin_plugin},
        {"runs list", list_runs},
+       {"runs bundle", write_bundle},
+       {"verify", verify},
        {"compare", compare},
        {"check", [argv](const CommandLine& line) { check_document(line, argv); }},
        {"schema", print_schema}},

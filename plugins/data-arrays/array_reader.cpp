@@ -23,16 +23,14 @@
 namespace treadle::arrays {
 namespace {
 
-/// Whether all numbers are finite as numbers of type To.
-template <typename To, typename From>
-bool all_fit(const std::byte* bytes, std::size_t count) {
-  bool fits = true;
-  if constexpr (std::is_floating_point_v<From>) {
-    constexpr double kLargest = std::numeric_limits<To>::max();
+template <typename T>
+bool all_finite(const std::byte* bytes, std::size_t count) {
+  bool finite = true;
+  if constexpr (std::is_floating_point_v<T>) {
     for (std::size_t i = 0; i < count; ++i)
-      fits &= std::abs(static_cast<double>(number_at<From>(bytes + i * sizeof(From)))) <= kLargest;
+      finite &= std::abs(number_at<T>(bytes + i * sizeof(T))) <= std::numeric_limits<T>::max();
   }
-  return fits;
+  return finite;
 }
 
 /// Opens one set of files.
@@ -97,7 +95,7 @@ ArrayPtr ArrayReader::open_files(const Paths& paths) const {
 at::ScalarType ArrayReader::number_dtype(const ArrayFiles& array, bool has_lengths) const {
   const bool are_bytes =
       array.item() == Item::kUint8 && array.row_shape().size() >= 2 && !has_lengths;
-  return are_bytes ? at::kByte : reading_.request.dtype;
+  return are_bytes ? at::kByte : number_dtype_of(array.item());
 }
 
 PortSpec ArrayReader::make_port(const std::string& name, const InputOption& option,
@@ -152,7 +150,7 @@ PortSpec ArrayReader::make_table(const std::string& name, const ArrayFiles& arra
                     " names");
   }
   PortSpec port{
-      name, {static_cast<std::int64_t>(width)}, {}, Role::kFeatures, reading_.request.dtype};
+      name, {static_cast<std::int64_t>(width)}, {}, Role::kFeatures, number_dtype_of(array.item())};
   const std::string prefix = options_.inputs.size() == 1 ? "x" : name + ".x";
   for (std::size_t i = 0; i < width; ++i)
     port.columns.push_back({has_names ? named->second[i] : prefix + std::to_string(i), {}});
@@ -340,17 +338,11 @@ template <typename T>
 void ArrayReader::check_number(std::size_t port, std::int64_t row, std::size_t item, T value) {
   if (is_nan(value))
     return take_missing(port, row, item);
-  const double size = std::abs(static_cast<double>(value));
-  const double largest = reading_.request.dtype == at::kFloat
-                             ? static_cast<double>(std::numeric_limits<float>::max())
-                             : std::numeric_limits<double>::max();
-  if (size <= largest)
+  if (!std::isinf(static_cast<double>(value)))
     return;
   reading_.problems.add([&] {
     return item_place(port, row, item) + "got " + number_text(value) +
-           (std::isinf(size)
-                ? ": infinity cannot be trained on"
-                : ", which is too large for float32; \"dtype\": \"float64\" holds more");
+           ": infinity cannot be trained on";
   });
 }
 
@@ -386,7 +378,7 @@ void ArrayReader::scan_input(std::size_t port) {
     constexpr bool kIsNumber = std::is_floating_point_v<To>;
     bool fits = std::is_same_v<To, std::uint8_t>;  // any byte will do
     if constexpr (kIsNumber)
-      fits = all_fit<To, From>(bytes, count);
+      fits = all_finite<From>(bytes, count);
     const std::byte* row_bytes = bytes;
     const std::int64_t end = walk.first_row() + (fits ? 0 : walk.rows());
     for (std::int64_t row = walk.first_row(); row < end; ++row, row_bytes += items * sizeof(From)) {
@@ -548,14 +540,8 @@ void ArrayReader::trim_targets() {
 
 OpenedArrays ArrayReader::open() {
   ArrayRows::Parts& rows = opened_.rows;
-  rows.dtype = reading_.request.dtype;
-  if (known_) {
+  if (known_)
     opened_.description = *known_;
-    for (PortSpec& port : opened_.description.inputs) {
-      if (c10::isFloatingType(port.dtype))
-        port.dtype = rows.dtype;
-    }
-  }
   open_inputs();
   for (std::size_t port = 0; port < inputs_.size(); ++port)
     make_source(port);
@@ -593,7 +579,7 @@ OpenedArrays ArrayReader::open() {
   keep_rows();
   rows.spec.inputs = opened_.description.inputs;
   rows.spec.has_weights = rows.weights.defined();
-  DataSpec hashed = rows.spec;  // the same data in a run of another dtype
+  DataSpec hashed = rows.spec;  // as it was when the files had another type
   for (PortSpec& port : hashed.inputs) {
     if (c10::isFloatingType(port.dtype) || port.dtype == at::kByte)
       port.dtype = at::kFloat;
@@ -607,8 +593,6 @@ OpenedArrays ArrayReader::open() {
 
 OpenedArrays open_arrays(const ArrayOptions& options, const OpenRequest& request,
                          const std::optional<ArrayDescription>& known) {
-  TREADLE_EXPECTS(request.dtype == at::kFloat || request.dtype == at::kDouble,
-                  "arrays are read as float32 or float64");
   return ArrayReader(options, request, known).open();
 }
 

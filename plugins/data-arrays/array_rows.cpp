@@ -59,16 +59,15 @@ void clear_padding(const at::Tensor& lengths, std::span<const std::int64_t> rows
   }
 }
 
-template <typename T>
 void weigh_positions(const at::Tensor& lengths, std::span<const std::int64_t> rows,
                      at::Tensor& weights) {
-  T* weight = weights.data_ptr<T>();
+  auto* weight = weights.data_ptr<float>();
   const std::int64_t longest = weights.size(1);
   const auto inner = static_cast<std::int64_t>(items_of(weights)) / longest;
   for (const std::int64_t row : rows) {
     const std::int64_t real = lengths.data_ptr<std::int64_t>()[row] * inner;
-    std::fill_n(weight, real, T{1});
-    std::fill_n(weight + real, longest * inner - real, T{0});
+    std::fill_n(weight, real, 1.0F);
+    std::fill_n(weight + real, longest * inner - real, 0.0F);
     weight += longest * inner;
   }
 }
@@ -155,13 +154,11 @@ void ArrayRows::gather_targets(std::span<const std::int64_t> rows, Batch& out) c
     copy_rows(values, rows, out.targets[i]);
     shape.resize(specs[i].position_dimensions());
     at::Tensor& weights = out.position_weights[i];
-    make_fit(weights, count, shape, parts_.dtype);
+    make_fit(weights, count, shape, own_weights.defined() ? own_weights.scalar_type() : at::kFloat);
     if (own_weights.defined()) {
       copy_rows(own_weights, rows, weights);
-    } else if (parts_.dtype == at::kFloat) {
-      weigh_positions<float>(lengths, rows, weights);
     } else {
-      weigh_positions<double>(lengths, rows, weights);
+      weigh_positions(lengths, rows, weights);
     }
   }
 }

@@ -22,7 +22,6 @@ class ArrayRows final : public RowReader, public ContiguousRows {
  public:
   struct Parts {
     DataSpec spec;
-    at::ScalarType dtype = at::kFloat;
     std::int64_t rows = 0;
     std::vector<std::unique_ptr<const RowSource>> inputs;  ///< one per port
     /// Where the sources' rows are, for those that count; empty: all of them do.

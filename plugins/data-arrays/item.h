@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <c10/core/ScalarType.h>
+
 namespace treadle::arrays {
 
 static_assert(std::endian::native == std::endian::little, "files are read as they lie in memory");
@@ -39,6 +41,12 @@ inline std::size_t size_of(Item item) {
 
 inline bool is_integer(Item item) {
   return item != Item::kFloat32 && item != Item::kFloat64;
+}
+
+/// The numbers of inputs and targets that hold each number of a file exactly (integers up to 2^53).
+inline c10::ScalarType number_dtype_of(Item item) {
+  return item == Item::kFloat32 || item == Item::kUint8 ? c10::ScalarType::Float
+                                                        : c10::ScalarType::Double;
 }
 
 /// As NumPy calls it: "float32".

@@ -8,7 +8,7 @@
 
 namespace treadle::arrays {
 
-/// Rows of one input, wherever they lie, in the run's dtype, or as bytes where the file has them.
+/// Rows of one input, wherever they lie, as numbers of its port's type.
 class RowSource {
  public:
   virtual ~RowSource() = default;

@@ -163,7 +163,6 @@ double weight_of(const ArrayFiles& array, std::int64_t row, T value, Reading& re
   return weight;
 }
 
-template <typename To>
 at::Tensor read_position_weights(const TargetRequest& request, bool classes, Reading& reading) {
   const ArrayFiles& array = *request.weights;
   std::vector<std::int64_t> shape = target_shape(request, classes);
@@ -177,13 +176,13 @@ at::Tensor read_position_weights(const TargetRequest& request, bool classes, Rea
   }
   const RealItems real(request.lengths, {}, array);
   shape.insert(shape.begin(), array.rows());
-  at::Tensor weights = at::empty(shape, reading.request.dtype);
-  To* const out = weights.data_ptr<To>();
+  at::Tensor weights = at::empty(shape, at::kDouble);
+  auto* const out = weights.data_ptr<double>();
   const std::size_t items = array.row_items();
   bool any = false;
   for_each_number(array, reading.hash, [&](std::int64_t row, std::size_t item, auto value) {
     const double weight = real.has(row, item) ? weight_of(array, row, value, reading) : 0;
-    out[static_cast<std::size_t>(row) * items + item] = static_cast<To>(weight);
+    out[static_cast<std::size_t>(row) * items + item] = weight;
     any = any || (weight > 0 && !reading.is_dropped(row));
   });
   reading.problems.throw_if_any();
@@ -195,10 +194,7 @@ at::Tensor read_position_weights(const TargetRequest& request, bool classes, Rea
 at::Tensor position_weights_of(const TargetRequest& request, TargetKind kind, Reading& reading) {
   if (request.weights == nullptr)
     return {};
-  const bool classes = kind == TargetKind::kClasses;
-  return reading.request.dtype == at::kFloat
-             ? read_position_weights<float>(request, classes, reading)
-             : read_position_weights<double>(request, classes, reading);
+  return read_position_weights(request, kind == TargetKind::kClasses, reading);
 }
 
 void expect_known_shape(const TargetRequest& request, const TargetSpec& spec) {
@@ -378,19 +374,20 @@ void check_sums(const TargetRequest& request, const RealItems& real, const at::T
 template <typename To>
 at::Tensor read_numbers(const TargetRequest& request, TargetKind kind, const at::Tensor& weights,
                         Reading& reading) {
+  constexpr at::ScalarType kDtype = std::is_same_v<To, float> ? at::kFloat : at::kDouble;
   const ArrayFiles& array = *request.array;
   const RealItems real(request.lengths, weights, array);
   const std::size_t width = array.row_items();
   at::Tensor values;
   if (!request.lengths.defined() && !weights.defined())  // or some numbers would be 0
-    values = all_rows_in_map(request.array, reading.request.dtype, reading);
+    values = all_rows_in_map(request.array, kDtype, reading);
   To* out = nullptr;
   if (values.defined()) {
     std::vector<std::int64_t> shape = target_shape(request, false);
     shape.insert(shape.begin(), array.rows());
     values = values.view(shape);
   } else {
-    values = make_values(request, false, reading.request.dtype);
+    values = make_values(request, false, kDtype);
     out = values.data_ptr<To>();
   }
   for_each_number(array, reading.hash, [&](std::int64_t row, std::size_t item, auto value) {
@@ -402,12 +399,10 @@ at::Tensor read_numbers(const TargetRequest& request, TargetKind kind, const at:
     }
     if (is_nan(value))
       return take_missing(array, row, reading);
-    if (std::abs(static_cast<double>(value)) > std::numeric_limits<To>::max()) {
+    if (std::isinf(static_cast<double>(value))) {
       reading.problems.add([&] {
         return array.place_of(row) + ": got " + number_text(value) +
-               (std::isinf(static_cast<double>(value))
-                    ? ": infinity cannot be trained on"
-                    : ", which is too large for float32; \"dtype\": \"float64\" holds more");
+               ": infinity cannot be trained on";
       });
       return;
     }
@@ -476,7 +471,7 @@ at::Tensor read_lengths(const ArrayFiles& array, std::int64_t longest, const Arr
 at::Tensor read_weights(const ArrayPtr& files, Reading& reading) {
   const ArrayFiles& array = *files;
   expect_one_per_row(array, "weights");
-  at::Tensor weights = one_per_row_in_map(files, reading.request.dtype, reading);
+  at::Tensor weights = one_per_row_in_map(files, number_dtype_of(array.item()), reading);
   double* out = nullptr;
   if (!weights.defined()) {
     weights = at::empty({array.rows()}, at::kDouble);
@@ -492,7 +487,7 @@ at::Tensor read_weights(const ArrayPtr& files, Reading& reading) {
   reading.problems.throw_if_any();
   if (!any)
     throw DataError(array.shown() + ": every row has the weight 0");
-  return weights.to(reading.request.dtype);
+  return weights;
 }
 
 at::Tensor read_groups(const ArrayPtr& files, Reading& reading) {
@@ -576,7 +571,7 @@ Targets read_targets(const TargetRequest& request, Reading& reading) {
       targets.spec.class_names.push_back(names ? (*names)[static_cast<std::size_t>(i)]
                                                : std::to_string(i));
   }
-  targets.values = reading.request.dtype == at::kFloat
+  targets.values = number_dtype_of(request.array->item()) == at::kFloat
                        ? read_numbers<float>(request, kind, weights, reading)
                        : read_numbers<double>(request, kind, weights, reading);
   return targets;

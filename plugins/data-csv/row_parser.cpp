@@ -125,12 +125,11 @@ Reads reads_for_target(const TargetColumns& target, const OpenRequest& request) 
 }
 
 /// The state of parse_rows().
-template <typename T>
 class RowParser {
  public:
   RowParser(CsvScanner& scanner, const RowPlan& plan);
 
-  ParsedRows<T> parse();
+  ParsedRows parse();
 
  private:
   /// Where a field's value goes: to a place in the current row of a port or target.
@@ -146,7 +145,7 @@ class RowParser {
   void begin_row();
   void check_distributions();
   /// The current row's place for a number; expects one of those kinds.
-  T& place_of(const FieldReader& reader) {
+  double& place_of(const FieldReader& reader) {
     return (reader.reads == Reads::kNumber ? number_rows_ : target_rows_)[reader.part][reader.slot];
   }
   bool is_training() const { return request_.purpose == Purpose::kTrain; }
@@ -161,7 +160,7 @@ class RowParser {
   void take_category(std::size_t field, const FieldReader& reader, std::string_view text);
   void take_date(std::size_t field, const FieldReader& reader, std::string_view text);
   /// The numbers of the current row that a date becomes.
-  std::span<T> date_of(const FieldReader& reader);
+  std::span<double> date_of(const FieldReader& reader);
   void take_class(std::size_t field, const FieldReader& reader, std::string_view text);
   void take_time(std::size_t field, std::string_view text, double& time, double* ahead = nullptr);
   void check_label_end();
@@ -188,11 +187,11 @@ class RowParser {
   std::vector<Reads> target_reads_;  // per target; empty: there are none
 
   // The current row; it counts once it has ended well.
-  std::vector<T*> number_rows_;               // per port
+  std::vector<double*> number_rows_;          // per port
   std::vector<std::int64_t*> category_rows_;  // likewise
-  std::vector<T*> target_rows_;               // per target
+  std::vector<double*> target_rows_;          // per target
   std::vector<std::int64_t> class_row_;       // likewise
-  T weight_ = 1;
+  double weight_ = 1;
   std::int64_t group_ = 0;
   double time_ = 0;
   double ahead_ = 0;  // of the time, its clock
@@ -206,12 +205,11 @@ class RowParser {
   std::vector<std::string> row_problems_;
   std::int64_t unlisted_ = 0;
 
-  ParsedRows<T> parsed_;
+  ParsedRows parsed_;
   RowProblems problems_;
 };
 
-template <typename T>
-RowParser<T>::RowParser(CsvScanner& scanner, const RowPlan& plan)
+RowParser::RowParser(CsvScanner& scanner, const RowPlan& plan)
     : scanner_(scanner),
       options_(plan.options),
       request_(plan.request),
@@ -237,8 +235,7 @@ RowParser<T>::RowParser(CsvScanner& scanner, const RowPlan& plan)
   }
 }
 
-template <typename T>
-void RowParser<T>::make_parts() {
+void RowParser::make_parts() {
   const std::vector<UsedColumn>& features = layout_.features;
   parsed_.numbers.resize(layout_.ports.size());
   parsed_.categories.resize(layout_.ports.size());
@@ -274,8 +271,7 @@ void RowParser<T>::make_parts() {
   class_row_.resize(targets);
 }
 
-template <typename T>
-typename RowParser<T>::FieldReader RowParser<T>::reader_for(const FieldPlan::Entry& entry) {
+RowParser::FieldReader RowParser::reader_for(const FieldPlan::Entry& entry) {
   switch (entry.use) {
     case Use::kFeature: {
       const UsedColumn& column = layout_.features[entry.slot];
@@ -300,8 +296,7 @@ typename RowParser<T>::FieldReader RowParser<T>::reader_for(const FieldPlan::Ent
   return {};
 }
 
-template <typename T>
-ParsedRows<T> RowParser<T>::parse() {
+ParsedRows RowParser::parse() {
   while (const char* p = scanner_.begin_row()) {
     if (parse_row(p) == After::kMore) {
       scanner_.more();
@@ -315,8 +310,7 @@ ParsedRows<T> RowParser<T>::parse() {
   return std::move(parsed_);
 }
 
-template <typename T>
-void RowParser<T>::begin_row() {
+void RowParser::begin_row() {
   for (std::size_t i = 0; i < number_rows_.size(); ++i) {
     number_rows_[i] = parsed_.numbers[i].values.room(parsed_.numbers[i].width);
     category_rows_[i] = parsed_.categories[i].values.room(parsed_.categories[i].width);
@@ -332,9 +326,8 @@ void RowParser<T>::begin_row() {
 
 // The loop all the time is spent in. A number that is followed by a separator or a line end is read
 // where it stands; everything else is cut out as text first.
-template <typename T>
-After RowParser<T>::parse_row(const char*& p) {
-  constexpr double kLargest = std::numeric_limits<T>::max();
+After RowParser::parse_row(const char*& p) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
   begin_row();
   const bool check_missing = !missing_numbers_.empty();
   const std::size_t expected = fields_.size();
@@ -348,7 +341,7 @@ After RowParser<T>::parse_row(const char*& p) {
       const char* const behind = is_number ? read_number(p, value) : nullptr;
       if (behind != nullptr && scanner_.ends_field(*behind) && std::abs(value) <= kLargest &&
           !(check_missing && may_stand_for_missing(value))) [[likely]] {
-        place_of(reader) = static_cast<T>(value);
+        place_of(reader) = value;
         p = behind;
         after = scanner_.step(p);
       } else {
@@ -369,8 +362,7 @@ After RowParser<T>::parse_row(const char*& p) {
   return After::kRow;
 }
 
-template <typename T>
-void RowParser<T>::end_row(std::size_t fields) {
+void RowParser::end_row(std::size_t fields) {
   if (fields != fields_.size()) {
     problems_.add([&] {
       return scanner_.shown() + ":" + std::to_string(scanner_.line()) + ": expected " +
@@ -418,8 +410,7 @@ void RowParser<T>::end_row(std::size_t fields) {
   ++parsed_.rows;
 }
 
-template <typename T>
-void RowParser<T>::check_distributions() {
+void RowParser::check_distributions() {
   constexpr double kTolerance = 1e-3;
   for (std::size_t t = 0; t < target_reads_.size(); ++t) {
     if (target_reads_[t] != Reads::kTargetShare || !row_problems_.empty() || unlisted_ > 0)
@@ -437,14 +428,12 @@ void RowParser<T>::check_distributions() {
   }
 }
 
-template <typename T>
-bool RowParser<T>::may_stand_for_missing(double value) const {
+bool RowParser::may_stand_for_missing(double value) const {
   return !missing_numbers_.empty() && std::find(missing_numbers_.begin(), missing_numbers_.end(),
                                                 value) != missing_numbers_.end();
 }
 
-template <typename T>
-bool RowParser<T>::is_missing(std::string_view text) const {
+bool RowParser::is_missing(std::string_view text) const {
   if (std::find(options_.missing_values.begin(), options_.missing_values.end(), text) !=
       options_.missing_values.end()) {
     return true;
@@ -454,8 +443,7 @@ bool RowParser<T>::is_missing(std::string_view text) const {
          may_stand_for_missing(value);
 }
 
-template <typename T>
-void RowParser<T>::row_problem(std::size_t field, const std::string& message) {
+void RowParser::row_problem(std::size_t field, const std::string& message) {
   if (row_problems_.size() == RowProblems::kMostListed || problems_.is_full()) {
     ++unlisted_;
     return;
@@ -464,8 +452,7 @@ void RowParser<T>::row_problem(std::size_t field, const std::string& message) {
                           quote_text(names_[field]) + ": " + message);
 }
 
-template <typename T>
-void RowParser<T>::take(std::size_t field, std::string_view text) {
+void RowParser::take(std::size_t field, std::string_view text) {
   if (fields_[field].reads != Reads::kTwice) {
     take_as(field, fields_[field], text);
     return;
@@ -474,8 +461,7 @@ void RowParser<T>::take(std::size_t field, std::string_view text) {
   take_as(field, twice_[field].second, text);
 }
 
-template <typename T>
-void RowParser<T>::take_as(std::size_t field, FieldReader& reader, std::string_view text) {
+void RowParser::take_as(std::size_t field, FieldReader& reader, std::string_view text) {
   if (is_missing(text)) {
     take_missing(field, reader, text);
     return;
@@ -487,28 +473,28 @@ void RowParser<T>::take_as(std::size_t field, FieldReader& reader, std::string_v
     case Reads::kNumber:
     case Reads::kTargetNumber:
       if (take_number(field, reader, text, value))
-        place_of(reader) = static_cast<T>(value);
+        place_of(reader) = value;
       break;
     case Reads::kTargetLabel:
       if (!take_number(field, reader, text, value))
         break;
       if (value != 0 && value != 1)
         row_problem(field, "a label must be 0 or 1, got " + quote_text(text));
-      place_of(reader) = static_cast<T>(value);
+      place_of(reader) = value;
       break;
     case Reads::kTargetShare:
       if (!take_number(field, reader, text, value))
         break;
       if (value < 0)
         row_problem(field, "a probability must be >= 0, got " + quote_text(text));
-      place_of(reader) = static_cast<T>(value);
+      place_of(reader) = value;
       break;
     case Reads::kWeight:
       if (!take_number(field, reader, text, value))
         break;
       if (value < 0)
         row_problem(field, "a weight must be >= 0, got " + quote_text(text));
-      weight_ = static_cast<T>(value);
+      weight_ = value;
       break;
     case Reads::kCategory:
       take_category(field, reader, text);
@@ -539,9 +525,7 @@ void RowParser<T>::take_as(std::size_t field, FieldReader& reader, std::string_v
   }
 }
 
-template <typename T>
-void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
-                                std::string_view text) {
+void RowParser::take_missing(std::size_t field, const FieldReader& reader, std::string_view text) {
   const Reads reads = reader.reads;
   const std::string got = text.empty() ? "" : " (" + quote_text(text) + ")";
   const bool is_feature =
@@ -593,16 +577,15 @@ void RowParser<T>::take_missing(std::size_t field, const FieldReader& reader,
   if (reads == Reads::kCategory) {
     category_rows_[reader.part][reader.slot] = -1;
   } else if (reads == Reads::kDate) {
-    std::ranges::fill(date_of(reader), std::numeric_limits<T>::quiet_NaN());
+    std::ranges::fill(date_of(reader), std::numeric_limits<double>::quiet_NaN());
   } else {
-    place_of(reader) = std::numeric_limits<T>::quiet_NaN();
+    place_of(reader) = std::numeric_limits<double>::quiet_NaN();
   }
 }
 
-template <typename T>
-bool RowParser<T>::take_number(std::size_t field, const FieldReader& reader, std::string_view text,
-                               double& value) {
-  constexpr double kLargest = std::numeric_limits<T>::max();
+bool RowParser::take_number(std::size_t field, const FieldReader& reader, std::string_view text,
+                            double& value) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
   const Reads reads = reader.reads;
   if (is_infinity(text)) {
     row_problem(field, "got " + quote_text(text) + ": infinity cannot be trained on");
@@ -625,17 +608,13 @@ bool RowParser<T>::take_number(std::size_t field, const FieldReader& reader, std
     return false;
   }
   if (std::abs(value) > kLargest) {
-    row_problem(field,
-                "got " + quote_text(text) + ", which is too large for " +
-                    (sizeof(T) == sizeof(float) ? R"(float32; "precision": "float64" holds more)"
-                                                : "float64"));
+    row_problem(field, "got " + quote_text(text) + ", which is too large for float64");
     return false;
   }
   return true;
 }
 
-template <typename T>
-std::string RowParser<T>::remedy_for_text(const FieldReader& reader) const {
+std::string RowParser::remedy_for_text(const FieldReader& reader) const {
   const bool may_be_missing =
       request_.missing_inputs || options_.unknown_is_missing ||
       (options_.missing == Missing::kNan && known_->columns[reader.feature].may_be_missing);
@@ -647,9 +626,8 @@ std::string RowParser<T>::remedy_for_text(const FieldReader& reader) const {
          "train with the text in \"missing_values\"";
 }
 
-template <typename T>
-std::int64_t RowParser<T>::add_label(std::size_t field, LabelDictionary& labels,
-                                     std::string_view text) {
+std::int64_t RowParser::add_label(std::size_t field, LabelDictionary& labels,
+                                  std::string_view text) {
   const std::int64_t number = labels.add(text);
   if (number >= LabelDictionary::kMostLabels) {
     scanner_.fail("column " + quote_text(names_[field]) + " has more than " +
@@ -659,9 +637,7 @@ std::int64_t RowParser<T>::add_label(std::size_t field, LabelDictionary& labels,
   return number;
 }
 
-template <typename T>
-void RowParser<T>::take_category(std::size_t field, const FieldReader& reader,
-                                 std::string_view text) {
+void RowParser::take_category(std::size_t field, const FieldReader& reader, std::string_view text) {
   LabelDictionary& labels = parsed_.labels[reader.feature];
   std::int64_t& place = category_rows_[reader.part][reader.slot];
   if (!known_) {
@@ -677,13 +653,11 @@ void RowParser<T>::take_category(std::size_t field, const FieldReader& reader,
   }
 }
 
-template <typename T>
-std::span<T> RowParser<T>::date_of(const FieldReader& reader) {
+std::span<double> RowParser::date_of(const FieldReader& reader) {
   return {number_rows_[reader.part] + reader.slot, widths_[reader.feature]};
 }
 
-template <typename T>
-void RowParser<T>::take_date(std::size_t field, const FieldReader& reader, std::string_view text) {
+void RowParser::take_date(std::size_t field, const FieldReader& reader, std::string_view text) {
   double time = 0;
   double ahead = 0;
   if (!read_time(text, time, nullptr, &ahead)) {
@@ -691,20 +665,19 @@ void RowParser<T>::take_date(std::size_t field, const FieldReader& reader, std::
                            (known_ ? "" : "; list the column in \"categorical\" instead"));
     return;
   }
-  const std::span<T> numbers = date_of(reader);
-  // Days, since seconds of these years have more digits than a float32.
-  numbers[0] = static_cast<T>(time / kSecondsOfDay);
+  const std::span<double> numbers = date_of(reader);
+  // Days, since seconds of these years have more digits than the float32 of a model.
+  numbers[0] = time / kSecondsOfDay;
   std::size_t next = 1;
   for (const CalendarFeature* feature : calendars_[reader.feature]) {
     std::array<double, 2> parts{};
     feature->write(time + ahead, parts.data());  // hours and days are those of the clock
     for (std::size_t i = 0; i < feature->width(); ++i)
-      numbers[next++] = static_cast<T>(parts[i]);
+      numbers[next++] = parts[i];
   }
 }
 
-template <typename T>
-void RowParser<T>::take_class(std::size_t field, const FieldReader& reader, std::string_view text) {
+void RowParser::take_class(std::size_t field, const FieldReader& reader, std::string_view text) {
   LabelDictionary& classes = parsed_.classes[reader.part];
   if (!known_) {
     class_row_[reader.part] = add_label(field, classes, text);
@@ -716,9 +689,7 @@ void RowParser<T>::take_class(std::size_t field, const FieldReader& reader, std:
   }
 }
 
-template <typename T>
-void RowParser<T>::take_time(std::size_t field, std::string_view text, double& time,
-                             double* ahead) {
+void RowParser::take_time(std::size_t field, std::string_view text, double& time, double* ahead) {
   std::int64_t finer = 0;
   double clock = 0;
   const bool is_date = read_time(text, time, &finer, &clock);
@@ -749,8 +720,7 @@ void RowParser<T>::take_time(std::size_t field, std::string_view text, double& t
   last_finer_ = finer;
 }
 
-template <typename T>
-void RowParser<T>::check_label_end() {
+void RowParser::check_label_end() {
   if (!layout_.label_end || !is_training() || !row_problems_.empty() || unlisted_ > 0 ||
       label_end_ >= time_) {
     return;
@@ -761,8 +731,7 @@ void RowParser<T>::check_label_end() {
                           ", before the time of its row, " + time_text(time_, dates));
 }
 
-template <typename T>
-void RowParser<T>::decide_target(FieldReader& reader, std::string_view text) {
+void RowParser::decide_target(FieldReader& reader, std::string_view text) {
   double value = 0;
   const bool is_finite = read_whole_number(text, value);
   // A number with a fraction is no class; the loss then says what it needs.
@@ -776,12 +745,8 @@ void RowParser<T>::decide_target(FieldReader& reader, std::string_view text) {
 
 }  // namespace
 
-template <typename T>
-ParsedRows<T> parse_rows(CsvScanner& scanner, const RowPlan& plan) {
-  return RowParser<T>(scanner, plan).parse();
+ParsedRows parse_rows(CsvScanner& scanner, const RowPlan& plan) {
+  return RowParser(scanner, plan).parse();
 }
-
-template ParsedRows<float> parse_rows<float>(CsvScanner&, const RowPlan&);
-template ParsedRows<double> parse_rows<double>(CsvScanner&, const RowPlan&);
 
 }  // namespace treadle::csv

@@ -19,7 +19,6 @@ namespace treadle::csv {
 
 /// The rows of a file, every value in its place. Classes and categories have the numbers of their
 /// dictionaries, which count in the order of appearance unless they were given.
-template <typename T>
 struct ParsedRows {
   /// Of one port or target: rows of `width` values; no rows when there are none.
   template <typename Value>
@@ -30,13 +29,13 @@ struct ParsedRows {
 
   std::int64_t rows = 0;
   std::int64_t dropped = 0;                    ///< left out because a value was missing
-  std::vector<Part<T>> numbers;                ///< one per port
+  std::vector<Part<double>> numbers;           ///< one per port
   std::vector<Part<std::int64_t>> categories;  ///< likewise
   std::vector<TargetKind> target_kinds;        ///< one per target
-  std::vector<Part<T>> target_numbers;         ///< likewise, for all kinds but classes
+  std::vector<Part<double>> target_numbers;    ///< likewise, for all kinds but classes
   std::vector<Part<std::int64_t>> target_classes;
   std::vector<LabelDictionary> classes;
-  GrowingBuffer<T> weights;
+  GrowingBuffer<double> weights;
   GrowingBuffer<std::int64_t> groups;
   LabelDictionary group_names;
   GrowingBuffer<double> times;
@@ -58,12 +57,8 @@ struct RowPlan {
   const std::optional<TableDescription>& known;
 };
 
-/// Reads all rows from where the scanner stands. T is float or double. Throws DataError with the
-/// first rows that cannot be understood and the number of the others.
-template <typename T>
-ParsedRows<T> parse_rows(CsvScanner& scanner, const RowPlan& plan);
-
-extern template ParsedRows<float> parse_rows<float>(CsvScanner&, const RowPlan&);
-extern template ParsedRows<double> parse_rows<double>(CsvScanner&, const RowPlan&);
+/// Reads all rows from where the scanner stands. Throws DataError with the first rows that cannot
+/// be understood and the number of the others.
+ParsedRows parse_rows(CsvScanner& scanner, const RowPlan& plan);
 
 }  // namespace treadle::csv

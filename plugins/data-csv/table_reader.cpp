@@ -24,17 +24,14 @@ namespace {
 using Purpose = OpenRequest::Purpose;
 
 /// Makes tensors and a description of what was parsed.
-template <typename T>
 class TableBuilder {
  public:
-  TableBuilder(std::string shown, const RowPlan& plan, ParsedRows<T> parsed)
+  TableBuilder(std::string shown, const RowPlan& plan, ParsedRows parsed)
       : shown_(std::move(shown)), plan_(plan), parsed_(std::move(parsed)) {}
 
   Table finish();
 
  private:
-  static constexpr at::ScalarType kDtype = sizeof(T) == sizeof(float) ? at::kFloat : at::kDouble;
-
   void finish_features(Table& table);
   void finish_targets(Table& table);
   void finish_classes(std::size_t target, TargetSpec& spec);
@@ -45,11 +42,10 @@ class TableBuilder {
 
   std::string shown_;
   const RowPlan& plan_;
-  ParsedRows<T> parsed_;
+  ParsedRows parsed_;
 };
 
-template <typename T>
-Table TableBuilder<T>::finish() {
+Table TableBuilder::finish() {
   if (parsed_.rows == 0) {
     fail(parsed_.dropped > 0 && plan_.options.missing != Missing::kDropRow
              ? "none of the " + std::to_string(parsed_.dropped) + " rows has a target"
@@ -84,8 +80,9 @@ Table TableBuilder<T>::finish() {
     matrices.label_ends = parsed_.label_ends.release({parsed_.rows}, at::kDouble);
   table.description.has_dates = plan_.known ? plan_.known->has_dates : parsed_.times_are_dates;
   matrices.spec.has_dates = table.description.has_dates;
-  matrices.dtype = kDtype;
-  matrices.spec.inputs = input_ports(plan_.layout, table.description.columns, kDtype);
+  matrices.spec.inputs = input_ports(plan_.layout, table.description.columns, at::kFloat);
+  for (std::size_t port = 0; port < matrices.inputs.size(); ++port)
+    matrices.spec.inputs[port].dtype = matrices.inputs[port].scalar_type();
   table.lines = parsed_.lines;
   matrices.describe_row = [shown = shown_, lines = parsed_.lines](std::int64_t row) {
     return shown + ":" + std::to_string(lines->line_of(row));
@@ -93,8 +90,7 @@ Table TableBuilder<T>::finish() {
   return table;
 }
 
-template <typename T>
-void TableBuilder<T>::finish_features(Table& table) {
+void TableBuilder::finish_features(Table& table) {
   std::vector<Column>& columns = table.description.columns;
   const std::vector<UsedColumn>& features = plan_.layout.features;
   if (plan_.known) {
@@ -126,7 +122,7 @@ void TableBuilder<T>::finish_features(Table& table) {
     auto& categories = parsed_.categories[port];
     if (numbers.width > 0) {
       inputs.push_back(
-          numbers.values.release({parsed_.rows, static_cast<std::int64_t>(numbers.width)}, kDtype));
+          release_exact(numbers.values, {parsed_.rows, static_cast<std::int64_t>(numbers.width)}));
     }
     if (categories.width > 0) {
       inputs.push_back(categories.values.release(
@@ -135,8 +131,7 @@ void TableBuilder<T>::finish_features(Table& table) {
   }
 }
 
-template <typename T>
-void TableBuilder<T>::finish_targets(Table& table) {
+void TableBuilder::finish_targets(Table& table) {
   std::vector<TargetSpec>& targets = table.description.targets;
   if (plan_.request.purpose == Purpose::kPredict) {
     targets = plan_.known->targets;
@@ -157,15 +152,14 @@ void TableBuilder<T>::finish_targets(Table& table) {
           target.class_names.push_back(column.name);
       }
       table.matrices.targets.push_back(
-          parsed_.target_numbers[t].values.release({parsed_.rows, width}, kDtype));
+          release_exact(parsed_.target_numbers[t].values, {parsed_.rows, width}));
     }
     targets.push_back(std::move(target));
   }
   table.matrices.spec.targets = targets;
 }
 
-template <typename T>
-void TableBuilder<T>::finish_classes(std::size_t t, TargetSpec& target) {
+void TableBuilder::finish_classes(std::size_t t, TargetSpec& target) {
   if (plan_.known) {
     target.class_names = plan_.known->targets[t].class_names;
     return;
@@ -194,20 +188,18 @@ void TableBuilder<T>::finish_classes(std::size_t t, TargetSpec& target) {
   target.class_names = parsed_.classes[t].labels();
 }
 
-template <typename T>
-void TableBuilder<T>::finish_weights(Table& table) {
+void TableBuilder::finish_weights(Table& table) {
   if (plan_.request.purpose == Purpose::kPredict || !plan_.layout.weight)
     return;
-  const T* const weights = parsed_.weights.data();
-  if (std::all_of(weights, weights + parsed_.rows, [](T weight) { return weight == 0; }))
+  const double* const weights = parsed_.weights.data();
+  if (std::all_of(weights, weights + parsed_.rows, [](double weight) { return weight == 0; }))
     fail("every row has the weight 0");
-  table.matrices.weights = parsed_.weights.release({parsed_.rows}, kDtype);
+  table.matrices.weights = release_exact(parsed_.weights, {parsed_.rows});
   table.matrices.spec.has_weights = true;
 }
 
-template <typename T>
 Table read_rows(CsvScanner& scanner, const RowPlan& plan) {
-  return TableBuilder<T>(scanner.shown(), plan, parse_rows<T>(scanner, plan)).finish();
+  return TableBuilder(scanner.shown(), plan, parse_rows(scanner, plan)).finish();
 }
 
 [[noreturn]] void fail_for_separator(const CsvOptions& options, bool is_known,
@@ -276,8 +268,6 @@ std::vector<std::size_t> places_of(const std::vector<std::string>& names,
 
 Table read_whole_table(const CsvOptions& options, const OpenRequest& request,
                        const std::optional<TableDescription>& known) {
-  TREADLE_EXPECTS(request.dtype == at::kFloat || request.dtype == at::kDouble,
-                  "a table is float32 or float64");
   CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote);
   scanner.skip_lines(options.skip_rows);
   if (scanner.begin_row() == nullptr) {
@@ -299,8 +289,7 @@ Table read_whole_table(const CsvOptions& options, const OpenRequest& request,
   const FieldPlan plan =
       plan_fields(layout, std::move(names), options.header, request.purpose, place);
   const RowPlan row_plan{options, request, layout, plan, known};
-  return request.dtype == at::kFloat ? read_rows<float>(scanner, row_plan)
-                                     : read_rows<double>(scanner, row_plan);
+  return read_rows(scanner, row_plan);
 }
 
 }  // namespace

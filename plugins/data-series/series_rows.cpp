@@ -373,14 +373,13 @@ MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& o
   }
 
   bool has_numbers = false;
-  made.dtype = at::kFloat;
   for (std::size_t i = 0; i < made.spec.inputs.size(); ++i) {
     PortSpec& port = made.spec.inputs[i];
     if (port.role == Role::kCategories) {
       made.inputs.push_back(keep(resampler.last(rows.inputs[i]), at::kLong));
       continue;
     }
-    made.dtype = port.dtype;
+    port.dtype = at::kDouble;  // differences of large numbers may be small
     at::Tensor table = resampler.numbers(rows.inputs[i]);
     if (!std::exchange(has_numbers, true)) {
       FurtherColumns columns(port, table);
@@ -401,7 +400,7 @@ MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& o
       }
       table = columns.joined();
     }
-    made.inputs.push_back(keep(table, port.dtype));
+    made.inputs.push_back(keep(table, at::kDouble));
   }
   if (!has_numbers && (!options.lags.empty() || !options.calendar.empty()))
     throw DataError("the data series adds columns to an input of numbers, and the source has none");
@@ -410,12 +409,12 @@ MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& o
         rows.original_targets.empty() ? rows.targets[t] : rows.original_targets[t];
     made.targets.push_back(made.spec.targets[t].kind == TargetKind::kClasses
                                ? keep(resampler.last(values), at::kLong)
-                               : keep(resampler.numbers(values), values.scalar_type()));
+                               : keep(resampler.numbers(values), at::kDouble));
   }
   if (rows.weights.defined()) {
     // A filled step is nobody's observation.
     const at::Tensor weights = resampler.numbers(rows.weights.unsqueeze(1), false).squeeze(1);
-    made.weights = keep(weights.nan_to_num(0), rows.weights.scalar_type());
+    made.weights = keep(weights.nan_to_num(0), at::kDouble);
   }
   if (source.groups().defined())
     made.groups = keep(resampler.last(source.groups()), at::kLong);

@@ -13,10 +13,8 @@
 namespace treadle::synthetic {
 namespace {
 
-at::Tensor tensor_of(std::vector<double>& values, at::IntArrayRef shape, at::ScalarType dtype) {
-  return at::from_blob(values.data(), shape, at::kDouble)
-      .to(dtype, /*non_blocking=*/false,
-          /*copy=*/true);
+at::Tensor tensor_of(std::vector<double>& values, at::IntArrayRef shape) {
+  return at::from_blob(values.data(), shape, at::kDouble).clone();
 }
 
 void check_task(const std::string& component, Task task, bool makes_classes) {
@@ -85,19 +83,18 @@ MatrixRows::Matrices SyntheticData::matrices_of(MadeRows made) const {
   const auto rows = static_cast<std::int64_t>(made.features.size()) / width;
 
   MatrixRows::Matrices matrices;
-  matrices.dtype = request.dtype;
-  PortSpec port{"features", {width}, {}, Role::kFeatures, request.dtype};
+  PortSpec port{"features", {width}, {}, Role::kFeatures, at::kDouble};
   for (std::string& name : made.columns)
     port.columns.push_back({std::move(name), {}});
   matrices.spec.inputs = {std::move(port)};
-  matrices.inputs = {tensor_of(made.features, {rows, width}, request.dtype)};
+  matrices.inputs = {tensor_of(made.features, {rows, width})};
   if (request.purpose != OpenRequest::Purpose::kPredict) {
     matrices.spec.targets = {has_classes
                                  ? class_target(std::move(made.target), std::move(made.classes))
                                  : number_target(std::move(made.target))};
     matrices.targets = {has_classes
                             ? at::from_blob(made.target_classes.data(), {rows}, at::kLong).clone()
-                            : tensor_of(made.target_numbers, {rows, 1}, request.dtype)};
+                            : tensor_of(made.target_numbers, {rows, 1})};
   }
   if (!made.groups.empty())
     matrices.groups = at::from_blob(made.groups.data(), {rows}, at::kLong).clone();

@@ -94,7 +94,7 @@ void DocumentRows::gather_weights(std::span<const std::int64_t> rows, std::int64
     }
     weight += width;
   }
-  out = weights.to(contents_.dtype);
+  out = weights;
 }
 
 at::Tensor DocumentRows::do_targets(std::size_t) const {

@@ -23,7 +23,6 @@ class DocumentRows final : public RowReader {
     std::vector<std::int64_t> of_tokens;  ///< a class per token, or empty
     std::vector<float> weights;           ///< of each token, or empty: 1 each
     at::Tensor of_documents;              ///< [N] or [N, 1], or undefined
-    c10::ScalarType dtype = c10::ScalarType::Float;
     std::function<std::string(std::int64_t row)> describe_row;
   };
 

@@ -211,7 +211,6 @@ std::unique_ptr<RowReader> TextData::token_rows(Documents documents,
     throw DataError(documents.place_of(documents.list.front()) +
                     ": there is no token to learn from");
   MatrixRows::Matrices rows;
-  rows.dtype = request.dtype;
   rows.spec.inputs = {token_port({})};
   rows.inputs = {tensor_of(tokens)};
   if (!predicts) {
@@ -223,7 +222,7 @@ std::unique_ptr<RowReader> TextData::token_rows(Documents documents,
     rows.groups = tensor_of(groups);
     if (!end && !predicts) {
       rows.spec.has_weights = true;
-      rows.weights = at::tensor(weights, at::kFloat).to(request.dtype);
+      rows.weights = at::tensor(weights, at::kFloat);
     }
   }
   places.documents = std::move(documents);
@@ -250,7 +249,6 @@ std::unique_ptr<RowReader> TextData::document_rows(Documents documents,
     return 0;
   };
   DocumentRows::Contents contents;
-  contents.dtype = request.dtype;
   contents.offsets = {0};
   bool has_weights = false;
   Numbers of_documents;
@@ -330,7 +328,7 @@ std::unique_ptr<RowReader> TextData::document_rows(Documents documents,
     if (description_.labels == Labels::kClasses)
       contents.of_documents = tensor_of(of_documents);
     if (description_.labels == Labels::kNumbers)
-      contents.of_documents = at::tensor(numbers, at::kDouble).to(request.dtype).unsqueeze(1);
+      contents.of_documents = at::tensor(numbers, at::kDouble).unsqueeze(1);
   }
   contents.describe_row = [documents = std::move(documents)](std::int64_t row) {
     return documents.place_of(documents.list[static_cast<std::size_t>(row)]);

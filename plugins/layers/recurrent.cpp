@@ -204,6 +204,15 @@ Recurrent<kRecurrence>::Recurrent(const Config& config, const LayerSpec& spec)
   }
 }
 
+// Counted with libtorch's profiler, forward and backward: 11 000 calls of a gru over 96 steps.
+template <Recurrence kRecurrence>
+double Recurrent<kRecurrence>::calls_per_time_step() const {
+  constexpr double kCalls = kRecurrence == Recurrence::kTanh  ? 60
+                            : kRecurrence == Recurrence::kGru ? 115
+                                                              : 130;
+  return kCalls * static_cast<double>(layers_ * (both_ ? 2 : 1));
+}
+
 template <Recurrence kRecurrence>
 auto Recurrent<kRecurrence>::over_all(const at::Tensor& x) const -> Result {
   const at::Tensor zeros = at::zeros({layers_ * (both_ ? 2 : 1), x.size(0), units_}, x.options());

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <treadle/core/layer.h>
+#include <treadle/core/model_abilities.h>
 
 #include "made.h"
 
@@ -45,12 +46,16 @@ class RecurrentCell final : public Layer, public TakesAbsent {
 /// Where gradients end at every step of time it runs step by step, each taking the state before it
 /// as a number: libtorch's loop over the steps cannot be cut. Values are the same but for rounding.
 template <Recurrence kRecurrence>
-class Recurrent final : public Layer, public TakesIndices, public NamesOutputs {
+class Recurrent final : public Layer,
+                        public TakesIndices,
+                        public NamesOutputs,
+                        public WorksStepByStep {
  public:
   Recurrent(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   bool takes_indices(std::size_t index) const override { return index > 0; }
   std::vector<std::string> output_names() const override;
+  double calls_per_time_step() const override;
 
  private:
   /// The sequence, and the last state of each layer and direction: [layers · directions, B, units].

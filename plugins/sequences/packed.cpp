@@ -100,7 +100,6 @@ class PackedReader final : public SampleReader {
       steps.inputs.push_back(input.contiguous());
     for (const at::Tensor& target : batch.targets)
       steps.targets.push_back(target.contiguous());
-    steps.dtype = batch.weights.defined() ? batch.weights.scalar_type() : at::kFloat;
     if (batch.weights.defined())
       weights_ = batch.weights.contiguous();
     steps_.emplace(std::move(steps));

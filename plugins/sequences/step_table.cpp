@@ -48,6 +48,11 @@ StepTable::StepTable(const RowReader& rows, std::vector<WindowPort> ports)
     }
     targets_.push_back(rows.targets(i).contiguous());
   }
+  // A window holds what is joined to its columns as exactly as they are.
+  for (WindowPort& port : ports_) {
+    for (const std::size_t target : port.joined)
+      port.spec.dtype = c10::promoteTypes(port.spec.dtype, targets_[target].scalar_type());
+  }
   find_weights();
   find_pieces();
   // A statistic counts each row once.
@@ -109,7 +114,7 @@ void StepTable::find_pieces() {
       }
     }
     for (const std::size_t target : port.joined)
-      pieces.push_back({targets_[target].to(table.scalar_type()), 0, targets_[target].size(1)});
+      pieces.push_back({targets_[target], 0, targets_[target].size(1)});
   }
 }
 
@@ -173,7 +178,8 @@ void StepTable::copy_inputs(std::span<const std::int64_t> firsts, std::span<cons
     if (has_steps[i])
       shape.insert(shape.begin(), ranges[i].count);
     const std::vector<Piece>& pieces = pieces_[i];
-    if (pieces.size() == 1 && pieces[0].count == pieces[0].table.size(1)) {
+    if (pieces.size() == 1 && pieces[0].count == pieces[0].table.size(1) &&
+        pieces[0].table.scalar_type() == port.spec.dtype) {
       copy_stretches(pieces[0].table, firsts, ranges[i].offset, ranges[i].count, shape, out[i]);
       continue;
     }
@@ -188,24 +194,39 @@ void StepTable::copy_inputs(std::span<const std::int64_t> firsts, std::span<cons
 
 void StepTable::copy_pieces(const std::vector<Piece>& pieces, std::span<const std::int64_t> firsts,
                             StepRange range, const at::Tensor& out) const {
-  const std::size_t width_bytes = static_cast<std::size_t>(out.size(-1)) * out.element_size();
-  auto* place = static_cast<std::byte*>(out.data_ptr());
+  const auto width = static_cast<std::size_t>(out.size(-1));
+  std::size_t column = 0;
   for (const Piece& piece : pieces) {
-    const std::size_t bytes = static_cast<std::size_t>(piece.count) * out.element_size();
-    const std::size_t row_bytes =
-        static_cast<std::size_t>(piece.table.size(1)) * out.element_size();
-    const auto* const from = static_cast<const std::byte*>(piece.table.data_ptr()) +
-                             static_cast<std::size_t>(piece.first) * out.element_size();
-    std::byte* to = place;
-    for (const std::int64_t first : firsts) {
-      const std::byte* row = from + static_cast<std::size_t>(first + range.offset) * row_bytes;
-      for (std::int64_t step = 0; step < range.count; ++step) {
-        std::memcpy(to, row, bytes);
-        row += row_bytes;
-        to += width_bytes;
+    const auto columns = static_cast<std::size_t>(piece.count);
+    const auto table_width = static_cast<std::size_t>(piece.table.size(1));
+    const auto table_column = static_cast<std::size_t>(piece.first);
+    // `copy` takes places in numbers.
+    const auto for_each_step = [&](const auto& copy) {
+      std::size_t to = column;
+      for (const std::int64_t first : firsts) {
+        std::size_t from =
+            static_cast<std::size_t>(first + range.offset) * table_width + table_column;
+        for (std::int64_t step = 0; step < range.count; ++step) {
+          copy(from, to);
+          from += table_width;
+          to += width;
+        }
       }
+    };
+    if (piece.table.scalar_type() == out.scalar_type()) {
+      const std::size_t size = out.element_size();
+      const auto* const in = static_cast<const std::byte*>(piece.table.data_ptr());
+      auto* const at = static_cast<std::byte*>(out.data_ptr());
+      for_each_step([&](std::size_t from, std::size_t to) {
+        std::memcpy(at + to * size, in + from * size, columns * size);
+      });
+    } else {  // float32 beside float64
+      const auto* const in = piece.table.data_ptr<float>();
+      auto* const at = out.data_ptr<double>();
+      for_each_step(
+          [&](std::size_t from, std::size_t to) { std::copy_n(in + from, columns, at + to); });
     }
-    place += bytes;
+    column += columns;
   }
 }
 

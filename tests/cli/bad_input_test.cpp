@@ -95,11 +95,10 @@ TEST_F(BadInput, ValuesThatAreNoNumbers) {
             "out, \"nan\" hands them to the transform \"impute\"");
   EXPECT_EQ(verdict_on("x,y,class\n1,2,blue\n1,inf,red\n2,3,blue\n"),
             "points.csv:3: column \"y\": got \"inf\": infinity cannot be trained on");
-  EXPECT_EQ(
-      verdict_on("x,y,class\n1,1e60,blue\n1,4,red\n"),
-      "points.csv:2: column \"y\": got \"1e60\", which is too large for float32; \"precision\": "
-      "\"float64\" holds "
-      "more");
+  EXPECT_EQ(verdict_on("x,y,class\n1,1e60,blue\n1,4,red\n"),
+            "points.csv:2: column \"y\": 1e+60 is too large for float32; scale it with a transform "
+            "such as \"standardize\", or set \"precision\": \"float64\" (while preparing batch 1 "
+            "of epoch 1)");
 }
 
 TEST_F(BadInput, ATargetThatCannotBeTrainedFor) {

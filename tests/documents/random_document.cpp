@@ -126,12 +126,10 @@ class Drawer {
 
   void open_data() {
     const json& slot = schema_["properties"]["data"];
-    OpenRequest request;
-    request.dtype = is_float64() ? at::kDouble : at::kFloat;
     auto provider = drawing_.runtime.registry().make<DataProvider>(
         document_["data"]["use"].get<std::string>(),
         Config(component_parameters(document_["data"], slot), "/data"));
-    provider->open(request);
+    provider->open({});
     drawing_.data = provider->spec();
     for (const PortSpec& input : drawing_.data.inputs) {
       if (!input.is_auxiliary())

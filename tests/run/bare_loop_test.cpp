@@ -52,7 +52,6 @@ Curves train(const Runtime& runtime, const Peer& peer, at::ScalarType dtype, int
   const auto data =
       registry.make<DataProvider>("moons", Config(nlohmann::json{{"rows", 500}, {"noise", 0.2}}));
   OpenRequest request;
-  request.dtype = dtype;
   request.seed = 5;
   data->open(request);
   const RowReader& rows = *data->ask<RowReader>();
@@ -60,7 +59,8 @@ Curves train(const Runtime& runtime, const Peer& peer, at::ScalarType dtype, int
   const auto provider =
       registry.make<ModelProvider>("mlp", Config(nlohmann::json{{"hidden", {64, 64}}}));
   const Objective objective({{.loss = loss.get()}}, rows.spec().targets);
-  const ModelSpec spec{rows.spec().inputs, objective.outputs(), rows.spec().targets, dtype};
+  const engine::BatchPreparation preparation(rows.spec(), {}, {.dtype = dtype});
+  const ModelSpec spec{preparation.spec().inputs, objective.outputs(), rows.spec().targets, dtype};
   const auto make_model = [&] {
     const TaskRandom random(9);
     return provider->create(spec);
@@ -75,7 +75,7 @@ Curves train(const Runtime& runtime, const Peer& peer, at::ScalarType dtype, int
   budget.run([&] {
     std::vector<std::int64_t> all(500);
     std::iota(all.begin(), all.end(), 0);
-    engine::BatchPipeline source(rows, all, {}, {.batch_size = 32, .shuffle = true},
+    engine::BatchPipeline source(rows, all, preparation, {.batch_size = 32, .shuffle = true},
                                  RandomStreams(1));
     engine::TrainingStep step(*model, objective, *optimizer);
     for (std::int64_t epoch = 0; static_cast<int>(curves.ours.size()) < steps; ++epoch) {

@@ -77,9 +77,7 @@ struct Window {
 std::vector<Window> by_hand(const Runtime& runtime, at::Tensor weight, at::Tensor bias) {
   const auto data = runtime.registry().make<DataProvider>(
       "sea", Config(Json{{"concept_rows", 500}, {"seed", 5}}));
-  OpenRequest request;
-  request.dtype = at::kDouble;
-  data->open(request);
+  data->open({});
   std::vector<std::int64_t> all(kRows);
   std::iota(all.begin(), all.end(), 0);
   Batch rows;
@@ -89,7 +87,7 @@ std::vector<Window> by_hand(const Runtime& runtime, at::Tensor weight, at::Tenso
   bias = bias.clone().requires_grad_();
   std::vector<Window> windows(kRows / kWindow);
   for (std::int64_t row = 0; row < kRows; row += kBatch) {
-    const at::Tensor x = rows.inputs[0].narrow(0, row, kBatch);
+    const at::Tensor x = rows.inputs[0].narrow(0, row, kBatch).to(at::kDouble);
     const at::Tensor y = rows.targets[0].narrow(0, row, kBatch);
     const at::Tensor scores = at::addmm(bias, x, weight.t());
     const at::Tensor loss = torch::nn::functional::cross_entropy(scores, y);

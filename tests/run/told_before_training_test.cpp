@@ -131,11 +131,9 @@ TEST_F(ToldBeforeTraining, OneFileIsOneSourceUnderOtherColumnsAndPrecisions) {
   finer["precision"] = "float64";
   const auto [data, source] = hashes(plain);
 
-  for (const json& other : {wider, finer}) {
-    const auto [its_data, its_source] = hashes(other);
-    EXPECT_NE(its_data, data);
-    EXPECT_EQ(its_source, source);
-  }
+  EXPECT_EQ(hashes(finer), std::pair(data, source)) << "a precision rounds, the data does not";
+  EXPECT_NE(hashes(wider).first, data);
+  EXPECT_EQ(hashes(wider).second, source);
   EXPECT_NE(hashes(document(/*has_hole=*/true)).second, source);
 }
 

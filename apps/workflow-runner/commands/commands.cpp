@@ -16,6 +16,7 @@ constexpr Argument kDocumentUnlessThereIs{"DOCUMENT",
                                           "join"};
 constexpr Argument kRun{"RUN", "the folder of a run"};
 constexpr Argument kModelOfRun{"RUN", "the folder of a run, or what \"runs export\" made of one"};
+constexpr Argument kVerified{"RUN", "the folder of a run, or what \"runs bundle\" made of one"};
 constexpr Argument kRuns{"RUN", "folders of two or more runs",
                          /*is_optional=*/false, /*repeats=*/true};
 constexpr Argument kGraftedRuns{"RUN", "folders of runs whose models are flows",
@@ -140,6 +141,11 @@ constexpr Option kFamilies{"families", 0,  "NAME[,NAME]",
 constexpr Option kRunSeed{"seed", 's', "SEED", false, "0", "all randomness of the run"};
 constexpr Option kDocumentOnly{"document-only", 0,  "FILE",
                                false,           "", "writes the document, and trains nothing"};
+constexpr Option kKills{
+    "resume", 0,  "COUNT",
+    false,    "", "kills the training so often, at random instants, and resumes it"};
+constexpr Option kKeptOutput{"output", 'o', "DIR",
+                             false,    "",  "keeps the new run there (default: it is deleted)"};
 constexpr Option kRunsDir{"dir", 0, "DIR", false, "runs", "where the folders of the runs are"};
 constexpr Option kSort{"sort", 0,  "NAME",
                        false,  "", "sorts by a metric, best first, or by another column"};
@@ -240,6 +246,13 @@ std::span<const Command> commands() {
        "compare runs/* --sort accuracy",
        false,
        {"disagreements", "rows", "data", "min-coverage"}},
+      {"verify",
+       "Trains a run again and compares every bit: weights, history, result.",
+       {kVerified},
+       {kKills, kSet, kKeptOutput, kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable, kQuiet,
+        kJson},
+       "verify runs/iris-20300501-101500 --resume 3",
+       false},
       {"runs list",
        "Lists runs with start, state and results.",
        {},
@@ -252,6 +265,12 @@ std::span<const Command> commands() {
        {kModelFile, kWeightDtype, kQuiet, kJson},
        "runs export runs/iris-20300501-101500 -o iris.safetensors --dtype int8",
        true},
+      {"runs bundle",
+       "Writes what another machine needs to verify a run: document, conditions, hashes.",
+       {kRun},
+       {kModelFile, kQuiet, kJson},
+       "runs bundle runs/iris-20300501-101500 -o iris.bundle.json",
+       false},
       {"plugins list",
        "Lists the components there are, and plugins that cannot be used.",
        {{"INTERFACE", "lists only these: data, model, optimizer …", true}},

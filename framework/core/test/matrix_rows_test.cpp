@@ -22,7 +22,6 @@ MatrixRows::Matrices ten_rows(at::ScalarType dtype = at::kFloat) {
   matrices.spec.has_weights = true;
   matrices.inputs = {at::arange(30, at::TensorOptions(dtype)).view({10, 3})};
   matrices.targets = {at::arange(10, at::kLong).remainder(2)};
-  matrices.dtype = dtype;
   matrices.weights = at::arange(10, at::TensorOptions(dtype));
   return matrices;
 }

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -113,6 +115,108 @@ TEST(BatchPreparation, WithoutATransformBytesBecomeNumbersAtTheEnd) {
   preparation.before_transfer(batch, {}, memory);
 
   EXPECT_TRUE(at::equal(batch.inputs[0], at::full({2, 3, 8, 8}, 7, at::kFloat)));
+}
+
+/// Of two columns and a target, which no float32 holds.
+DataSpec exact_table() {
+  DataSpec spec = table();
+  spec.inputs[0].dtype = at::kDouble;
+  spec.targets = {number_target("y")};
+  return spec;
+}
+
+Batch exact_batch(at::ScalarType dtype = at::kDouble) {
+  Batch batch;
+  batch.rows = at::arange(3, at::kLong);
+  batch.inputs = {at::arange(6, at::kDouble).view({3, 2}).add(1e9).to(dtype)};
+  batch.targets = {at::arange(3, at::kDouble).view({3, 1}).add(1e12).to(dtype)};
+  batch.original_targets = batch.targets;
+  batch.weights = at::full({3}, 0.1, at::kDouble);
+  return batch;
+}
+
+TEST(BatchPreparation, NumbersAreRoundedBehindTheLastTransform) {
+  const Brightens transform;
+  const BatchPreparation preparation(exact_table(), {&transform});
+  BatchPreparation::Memory memory;
+  Batch batch = exact_batch();
+
+  preparation.before_transfer(batch, {}, memory);
+
+  EXPECT_EQ(transform.seen.load(), at::kDouble);
+  EXPECT_EQ(preparation.spec().inputs[0].dtype, at::kFloat);
+  EXPECT_TRUE(at::equal(batch.inputs[0], exact_batch().inputs[0].add(1).to(at::kFloat)));
+  EXPECT_TRUE(at::equal(batch.targets[0], exact_batch().targets[0].to(at::kFloat)));
+  EXPECT_TRUE(at::equal(batch.original_targets[0], exact_batch().targets[0]))
+      << "what metrics compare with";
+  EXPECT_EQ(batch.weights.scalar_type(), at::kFloat);
+}
+
+TEST(BatchPreparation, TransformsAreGivenFloat64OfTablesThatLieAsFloat32) {
+  const Brightens transform;
+  DataSpec spec = exact_table();
+  spec.inputs[0].dtype = at::kFloat;
+  const BatchPreparation preparation(spec, {&transform});
+  const BatchPreparation of_images(images(at::kFloat), {&transform});
+  BatchPreparation::Memory memory;
+  Batch batch = exact_batch(at::kFloat);
+  Batch pictures = batch_of(at::full({2, 3, 8, 8}, 7, at::kFloat));
+
+  preparation.before_transfer(batch, {}, memory);
+
+  EXPECT_EQ(transform.seen.load(), at::kDouble);
+  EXPECT_EQ(batch.inputs[0].scalar_type(), at::kFloat);
+  EXPECT_EQ(batch.targets[0].scalar_type(), at::kFloat);
+  BatchPreparation::Memory others;
+  of_images.before_transfer(pictures, {}, others);
+  EXPECT_EQ(transform.seen.load(), at::kFloat) << "an image has the type of its file";
+}
+
+TEST(BatchPreparation, GathersAndRoundsIntoTheMemoryOfLastTime) {
+  const Brightens transform;
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    DataSpec spec = exact_table();
+    spec.inputs[0].dtype = dtype;
+    const BatchPreparation preparation(spec, {&transform});
+    BatchPreparation::Memory memory;
+    Batch batch = exact_batch(dtype);
+    const std::vector<const void*> gathered{batch.inputs[0].data_ptr(), batch.targets[0].data_ptr(),
+                                            batch.weights.data_ptr()};
+    std::vector<const void*> prepared;
+    for (int round = 0; round < 3; ++round) {
+      preparation.put_back(batch, memory);
+      EXPECT_EQ((std::vector<const void*>{batch.inputs[0].data_ptr(), batch.targets[0].data_ptr(),
+                                          batch.weights.data_ptr()}),
+                gathered);
+      batch.original_targets = batch.targets;
+      preparation.before_transfer(batch, {}, memory);
+      const std::vector<const void*> now{batch.inputs[0].data_ptr(), batch.targets[0].data_ptr(),
+                                         batch.weights.data_ptr()};
+      if (round > 0) {
+        EXPECT_EQ(now, prepared) << "nothing is allocated";
+      }
+      prepared = now;
+    }
+  }
+}
+
+TEST(BatchPreparation, RefusesNumbersThatFloat32CannotHold) {
+  const BatchPreparation preparation(exact_table(), {});
+  BatchPreparation::Memory memory;
+  Batch batch = exact_batch();
+  batch.inputs[0][1][1] = -1e39;
+
+  try {
+    preparation.before_transfer(batch, {}, memory);
+    FAIL() << "was rounded to infinity";
+  } catch (const NumberTooLarge& error) {
+    EXPECT_EQ(error.row(), 1);
+    EXPECT_THAT(error.what(), ::testing::AllOf(::testing::HasSubstr("column \"b\""),
+                                               ::testing::HasSubstr("-1e+39"),
+                                               ::testing::HasSubstr("\"float64\"")));
+  }
+  const BatchPreparation exact(exact_table(), {}, {.dtype = at::kDouble});
+  EXPECT_NO_THROW(exact.before_transfer(batch, {}, memory));
 }
 
 TEST(BatchPreparation, ImagesOfBytesAreSentAsBytes) {

@@ -11,14 +11,14 @@
 namespace treadle::graph::testing {
 namespace {
 
-RowWork work(const FlowBuilder& flow, std::vector<std::int64_t> row) {
+StepWork work(const FlowBuilder& flow, std::vector<std::int64_t> row) {
   row.insert(row.begin(), TensorSpec::kVaries);
   LayerSpec spec;
   spec.inputs = {TensorSpec(std::move(row), at::kFloat)};
   return flow.build(spec)->training_work().value();
 }
 
-RowWork work(const Part& part, std::vector<std::int64_t> row) {
+StepWork work(const Part& part, std::vector<std::int64_t> row) {
   return work(FlowBuilder::from(part), std::move(row));
 }
 
@@ -26,7 +26,7 @@ RowWork work(const Part& part, std::vector<std::int64_t> row) {
 constexpr double kAWeight = 6;
 
 TEST(TrainingWork, OfRowsIsThatOfTheWeights) {
-  const RowWork work_of_both =
+  const StepWork work_of_both =
       work(FlowBuilder::from(torch::nn::Linear(3, 4)).through(torch::nn::Linear(4, 2)), {3});
 
   EXPECT_EQ(work_of_both.operations, kAWeight * (3 * 4 + 4 * 2));
@@ -57,6 +57,28 @@ TEST(TrainingWork, CountsRoundsAndTheShareOfABranch) {
                 .operations,
             once);
   EXPECT_EQ(work(recompute(torch::nn::Linear(4, 4)), {4}).operations, once);
+}
+
+/// A recurrent layer, as a cost knows it.
+class StepByStep final : public Layer, public WorksStepByStep {
+ public:
+  at::Tensor forward(const Inputs& inputs, LayerContext&) override { return inputs[0]; }
+  double calls_per_time_step() const override { return 100; }
+};
+
+TEST(TrainingWork, CountsCallsOfEachTimeStepAndRound) {
+  const auto calls = [](const FlowBuilder& flow, std::vector<std::int64_t> row) {
+    return work(flow, std::move(row)).calls;
+  };
+  const double of_one = calls(FlowBuilder::from(torch::nn::Linear(4, 4)), {4});
+  const Part steps(std::make_shared<StepByStep>());
+
+  EXPECT_GT(of_one, 0);
+  EXPECT_EQ(calls(FlowBuilder::from(torch::nn::Linear(4, 4)), {10, 4}), of_one)
+      << "whatever its rows";
+  EXPECT_EQ(calls(FlowBuilder().loop(torch::nn::Linear(4, 4)).times(3), {4}), 3 * of_one);
+  EXPECT_NEAR(calls(FlowBuilder::from(steps), {10, 4}), 10 * 100, 20);
+  EXPECT_NEAR(calls(FlowBuilder::from(steps), {96, 4}), 96 * 100, 20);
 }
 
 TEST(TrainingWork, IsNotKnownWithoutSizes) {

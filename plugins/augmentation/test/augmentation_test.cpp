@@ -76,7 +76,6 @@ class AugmentationTest : public ::testing::Test {
   static MatrixRows images(std::int64_t rows, std::vector<std::int64_t> shape,
                            at::ScalarType dtype = at::kDouble) {
     MatrixRows::Matrices matrices;
-    matrices.dtype = dtype;
     matrices.spec.inputs = {{"image", shape, {}, Role::kFeatures, dtype}};
     std::int64_t pixels = 1;
     for (const std::int64_t extent : shape)
@@ -91,7 +90,6 @@ class AugmentationTest : public ::testing::Test {
   /// value.
   static MatrixRows table(std::int64_t rows, at::ScalarType dtype = at::kDouble) {
     MatrixRows::Matrices matrices;
-    matrices.dtype = dtype;
     matrices.spec.inputs = {
         {"features", {3}, {{"a", {}}, {"b", {}}, {"c", {}, true}}, Role::kFeatures, dtype},
         {"image", {2, 3}, {}, Role::kImage, dtype},

@@ -145,7 +145,7 @@ TEST_F(AccessTest, RowsAsTheyLieAreThoseOfTheBatches) {
 
 TEST_F(AccessTest, RowsThatMustBeConvertedOrLeftOutDoNotLieAsBatchesHaveThem) {
   const auto several = open_with("mapped");
-  write_table<double>("wide.npy", 20, 4);
+  write_table<std::int32_t>("wide.npy", 20, 4);
   write<float>("numbers.npy", {20}, std::vector<float>(20, 3));
   const auto converted =
       open({{"inputs", path("wide.npy")}, {"target", path("numbers.npy")}, {"access", "mapped"}});

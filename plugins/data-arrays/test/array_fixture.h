@@ -98,11 +98,6 @@ class ArrayFixture : public ::testing::Test {
     return data;
   }
 
-  static OpenRequest in_float64() {
-    OpenRequest request;
-    request.dtype = at::kDouble;
-    return request;
-  }
   static OpenRequest wanting(Task task) {
     OpenRequest request;
     request.task = task;

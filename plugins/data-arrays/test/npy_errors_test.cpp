@@ -185,19 +185,9 @@ TEST_F(NpyErrors, SayWhatCanBeDoneAboutMissingValues) {
 TEST_F(NpyErrors, RefuseNumbersThatCannotBeTrainedOn) {
   write<double>("x.npy", {5}, {1, -kInfinity, 1e39, 4, 5});
 
-  EXPECT_TRUE(testing::tells(error(), "x.npy",
-                             {"\"x0\"", "\"dtype\"", "\"float64\"", "1", "39", "float32"}));
-  EXPECT_TRUE(testing::tells(error({}, in_float64()), "x.npy", {"\"x0\"", "1"}));
+  EXPECT_TRUE(testing::tells(error(), "x.npy", {"\"x0\"", "1", "infinity"}));
   EXPECT_TRUE(testing::tells(error({{"inputs", path("y.npy")}, {"target", path("x.npy")}}), "x.npy",
-                             {"\"dtype\"", "\"float64\"", "1", "39", "float32"}));
-}
-
-TEST_F(NpyErrors, RefuseNumbersThatAreTooLargeForTheRunAlone) {
-  write<double>("x.npy", {5}, {1, 2, 3, 4, -3.5e38});
-
-  EXPECT_TRUE(testing::tells(error(), "x.npy",
-                             {"\"x0\"", "\"dtype\"", "\"float64\"", "-3.5", "38", "float32"}));
-  EXPECT_EQ(error({}, in_float64()), "no error");
+                             {"1", "infinity"}));
 }
 
 TEST_F(NpyErrors, ListFiveRowsAndCountTheRest) {

@@ -121,16 +121,23 @@ TEST_F(CsvDataTest, DoesNotDependOnWhereAPieceOfTheFileEnds) {
   EXPECT_EQ(features(*data), expected);
 }
 
-TEST_F(CsvDataTest, HoldsTheRunsDtype) {
-  write("a,y\n0.1,0.2\n");
-  OpenRequest request;
-  request.dtype = at::kDouble;
+TEST_F(CsvDataTest, HoldsNumbersExactlyInTheNarrowestType) {
+  const auto of = [&](const std::string& x, const std::string& y) {
+    write("a,b,y\n1,0.5,2\n,-3e9,4\n" + x + ",7," + y + "\n");
+    return open({{"missing", "nan"}}, {});
+  };
 
-  const auto data = open({}, request);
+  const auto narrow = of("16777216", "-0.25");
+  const auto wide = of("16777217", "0.1");
 
-  EXPECT_EQ(batch(*data).inputs[0].scalar_type(), at::kDouble);
-  EXPECT_EQ(features(*data), (Values{0.1}));
-  EXPECT_EQ(targets(*data), (Values{0.2}));
+  EXPECT_EQ(batch(*narrow).inputs[0].scalar_type(), at::kFloat);
+  EXPECT_EQ(batch(*narrow).targets[0].scalar_type(), at::kFloat);
+  EXPECT_EQ(features(*narrow)[4], 16777216);
+  EXPECT_EQ(batch(*wide).inputs[0].scalar_type(), at::kDouble);
+  EXPECT_EQ(batch(*wide).targets[0].scalar_type(), at::kDouble);
+  EXPECT_EQ(wide->spec().inputs[0].dtype, at::kDouble);
+  EXPECT_EQ(features(*wide)[4], 16777217);
+  EXPECT_EQ(targets(*wide), (Values{2, 4, 0.1}));
 }
 
 TEST_F(CsvDataTest, TextLabelsAreClassesInOrder) {

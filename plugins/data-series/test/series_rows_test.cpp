@@ -28,7 +28,6 @@ constexpr double kHour = 3600;
 MatrixRows rows_of(const std::vector<double>& times, const std::vector<double>& values,
                    const std::vector<std::int64_t>& groups = {}, bool are_dates = true) {
   MatrixRows::Matrices rows;
-  rows.dtype = at::kDouble;
   rows.spec.inputs = {{"features", {1}, {{"y"}}, Role::kFeatures, at::kDouble}};
   rows.spec.targets = {number_target("y")};
   rows.spec.has_dates = are_dates;

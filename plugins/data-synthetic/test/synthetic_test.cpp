@@ -55,7 +55,6 @@ class SyntheticTest : public ::testing::Test {
                                             std::uint64_t seed = 1, Task task = Task::kAuto) {
     auto data = plugin().make<DataProvider>(component, parameters);
     OpenRequest request;
-    request.dtype = at::kDouble;
     request.seed = seed;
     request.task = task;
     data->open(request);

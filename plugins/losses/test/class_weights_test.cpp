@@ -38,7 +38,6 @@ MatrixRows rows_of(const at::Tensor& classes, std::vector<std::string> names) {
   MatrixRows::Matrices matrices;
   matrices.spec.inputs = {{"features", {1}, {{"x", {}}}, Role::kFeatures, at::kDouble}};
   matrices.spec.targets = {treadle::class_target("kind", std::move(names))};
-  matrices.dtype = at::kDouble;
   matrices.inputs = {classes.to(at::kDouble).view({-1, 1})};
   matrices.targets = {classes};
   return MatrixRows(std::move(matrices));

@@ -31,7 +31,6 @@ at::Tensor as_column(const std::vector<double>& values) {
 /// Two series: 1, 3, 2, 6 and 10, 10, 10, 40.
 MatrixRows two_series(std::vector<at::Tensor> position_weights = {}) {
   MatrixRows::Matrices rows;
-  rows.dtype = at::kDouble;
   rows.spec.inputs = {{"features", {1}, {{"x"}}, Role::kFeatures, at::kDouble}};
   rows.spec.targets = {number_target("y")};
   rows.inputs = {as_column({0, 0, 0, 0, 0, 0, 0, 0})};

@@ -50,7 +50,6 @@ class GroupScaling : public ::testing::Test {
     matrices.inputs = {at::tensor(kNumbers, at::kDouble).view({kCount, 2})};
     matrices.targets = {matrices.inputs[0].slice(1, 0, 1).nan_to_num(5).contiguous()};
     matrices.groups = at::tensor(kGroups, at::kLong);
-    matrices.dtype = at::kDouble;
     return matrices;
   }
 
@@ -398,7 +397,6 @@ class GroupedPairs final : public SampleReader {
     matrices.inputs = {at::tensor({1., 2., 6., 100., 300., 800., 900.}, at::kDouble).unsqueeze(1)};
     matrices.targets = matrices.inputs;
     matrices.groups = at::tensor({1, 1, 1, 2, 2, 2, 2}, at::kLong);
-    matrices.dtype = at::kDouble;
     return matrices;
   }
   std::int64_t first(std::int64_t sample) const { return sample == 0 ? 0 : sample + 2; }

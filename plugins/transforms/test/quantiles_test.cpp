@@ -44,7 +44,6 @@ class QuantilesTest : public ::testing::Test {
     matrices.spec.inputs = {port};
     matrices.inputs = {
         at::tensor(values, at::kDouble).view({static_cast<std::int64_t>(rows.size()), width})};
-    matrices.dtype = at::kDouble;
     return MatrixRows(std::move(matrices));
   }
 

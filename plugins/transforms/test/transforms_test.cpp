@@ -88,7 +88,6 @@ class TransformsTest : public ::testing::Test {
       port.columns.push_back({"c" + std::to_string(c), {}, c == 3});
     matrices.spec.inputs = {port};
     matrices.inputs = {at::tensor(values, at::kDouble).view({rows, width})};
-    matrices.dtype = at::kDouble;
     matrices.spec.targets = {class_target("y", {"A", "B"})};
     matrices.targets = {at::arange(rows).remainder(2)};
     return MatrixRows(std::move(matrices));
@@ -96,7 +95,6 @@ class TransformsTest : public ::testing::Test {
 
   static MatrixRows colors() {
     MatrixRows::Matrices matrices;
-    matrices.dtype = at::kDouble;
     matrices.spec.inputs = {
         {"features", {2}, {{"n", {}}, {"m", {}, true}}, Role::kFeatures, at::kDouble},
         {"categories", {1}, {{"color", {"blue", "red"}, true}}, Role::kCategories, at::kLong}};
@@ -419,7 +417,6 @@ TEST_F(TransformsTest, ATransformWithNothingToChangeIsAMistake) {
 /// Values 0, 1, 2, … of one input without columns.
 MatrixRows array_of(std::int64_t rows, std::vector<std::int64_t> shape, Role role) {
   MatrixRows::Matrices matrices;
-  matrices.dtype = at::kDouble;
   matrices.spec.inputs = {{"array", shape, {}, role, at::kDouble}};
   shape.insert(shape.begin(), rows);
   std::int64_t count = 1;
@@ -469,7 +466,6 @@ TEST_F(TransformsTest, ArraysAreScaledPerChannelPerLastDimensionOrAsAWhole) {
 /// Three rows of 1, 3 and 2 time steps of two numbers; a number per step to predict.
 MatrixRows padded_steps() {
   MatrixRows::Matrices matrices;
-  matrices.dtype = at::kDouble;
   matrices.spec.inputs = {{"series", {kVaries, 2}, {}, Role::kFeatures, at::kDouble},
                           {"series.lengths", {}, {}, Role::kLengths, at::kLong, 0, "series"}};
   matrices.spec.targets = {{"next", TargetKind::kNumbers, {kVaries, 1}, {}, "series"},
@@ -564,7 +560,6 @@ class Pairs final : public SampleReader {
     matrices.spec.targets = {number_target("y")};
     matrices.inputs = {at::tensor(inputs, at::kDouble).unsqueeze(1)};
     matrices.targets = {at::tensor(targets, at::kDouble).unsqueeze(1)};
-    matrices.dtype = at::kDouble;
     return matrices;
   }
   static DataSpec windows(DataSpec spec) {
@@ -625,7 +620,6 @@ MatrixRows window_rows() {
   matrices.inputs = {
       at::tensor({1., 10., 2., 20., 3., 30., 4., 40.}).to(at::kDouble).view({2, 2, 2}),
       at::tensor({0, 2, 2, 1}, at::kLong).view({2, 2, 1})};
-  matrices.dtype = at::kDouble;
   return MatrixRows(std::move(matrices));
 }
 

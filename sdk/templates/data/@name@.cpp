@@ -102,16 +102,15 @@ class @Name@ final : public treadle::DataProvider {
     }
 
     const auto rows = static_cast<std::int64_t>(table.lines.size());
-    const at::Tensor numbers = at::from_blob(table.numbers.data(), {rows, columns}, at::kDouble)
-                                   .to(request.dtype, false, true);
+    const at::Tensor numbers =
+        at::from_blob(table.numbers.data(), {rows, columns}, at::kDouble).clone();
     treadle::MatrixRows::Matrices matrices;
-    treadle::PortSpec port{"features", {features_}, {}, treadle::Role::kFeatures, request.dtype};
+    treadle::PortSpec port{"features", {features_}, {}, treadle::Role::kFeatures, at::kDouble};
     for (std::int64_t i = 1; i <= features_; ++i) {
       std::string name = "x";
       name += std::to_string(i);
       port.columns.push_back({std::move(name), {}});
     }
-    matrices.dtype = request.dtype;
     matrices.spec.inputs = {std::move(port)};
     matrices.inputs = {numbers.slice(1, 0, features_).contiguous()};
     if (!predicts) {

@@ -83,7 +83,6 @@ class @Name@ final : public treadle::SequenceProvider {
       }
     }
     input.shape = {static_cast<std::int64_t>(input.columns.size())};
-    table.dtype = input.dtype;
     table.inputs = {at::cat(parts, 1)};
     table.targets = batch.targets;
     table.position_weights = batch.position_weights;

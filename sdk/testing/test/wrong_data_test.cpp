@@ -29,14 +29,14 @@ namespace treadle::testing {
 namespace wrong_data {
 namespace {
 
-MatrixRows::Matrices table(at::ScalarType dtype) {
-  return tiny_regression(41, 1, dtype);
+MatrixRows::Matrices table() {
+  return tiny_regression(41, 1);
 }
 
 /// One target of numbers, whose rows count half.
-MatrixRows::Matrices weighed_table(at::ScalarType dtype) {
-  MatrixRows::Matrices matrices = table(dtype);
-  matrices.position_weights = {at::full({41}, 0.5, dtype)};
+MatrixRows::Matrices weighed_table() {
+  MatrixRows::Matrices matrices = table();
+  matrices.position_weights = {at::full({41}, 0.5, at::kFloat)};
   return matrices;
 }
 
@@ -408,76 +408,77 @@ std::vector<Wrong<DataCase>> all() {
       {one<HasOnePlace>("HasOnePlaceForAllStreams"),
        {"TwoStreamsKnowNothingOfEachOther", "AStreamContinuesFromItsState"}},
       {one<KnowsTheAnswers>("GivesTargetsToPredict"), {"PredictingNeedsNoTarget"}},
-      {made_by("IgnoresTheDtype", [](at::ScalarType) { return table(at::kFloat); }),
-       {"InputsLookAsTheSpecSays", "TargetsLookAsTheSpecSays"}},
+      {made_by("HasHalves",
+               [] {
+                 MatrixRows::Matrices matrices = table();
+                 matrices.spec.inputs[0].dtype = at::kHalf;
+                 matrices.inputs[0] = matrices.inputs[0].to(at::kHalf);
+                 matrices.targets[0] = matrices.targets[0].to(at::kHalf);
+                 return matrices;
+               }),
+       {"InputsLookAsTheSpecSays", "PredictingNeedsNoTarget", "StateRoundTripGivesEqualRows",
+        "TargetsLookAsTheSpecSays", "TheSameDataHasTheSameHash"}},
       {made_by("SaysAnotherDtype",
-               [](at::ScalarType dtype) {
-                 MatrixRows::Matrices matrices = table(dtype);
-                 matrices.spec.inputs[0].dtype = dtype == at::kFloat ? at::kDouble : at::kFloat;
+               [] {
+                 MatrixRows::Matrices matrices = table();
+                 matrices.spec.inputs[0].dtype = at::kDouble;
                  return matrices;
                }),
        {"InputsLookAsTheSpecSays"}},
       {made_by("HasUnknownTokens",
-               [](at::ScalarType dtype) {
-                 MatrixRows::Matrices matrices = tiny_texts(20, 1, dtype);
+               [] {
+                 MatrixRows::Matrices matrices = tiny_texts(20, 1);
                  matrices.spec.inputs[0].vocabulary_size = 5;
                  return matrices;
                }),
        {"InputsLookAsTheSpecSays"}},
       {made_by("HasUnknownClasses",
-               [](at::ScalarType dtype) {
-                 MatrixRows::Matrices matrices = tiny_classification(31, 4, 1, dtype);
+               [] {
+                 MatrixRows::Matrices matrices = tiny_classification(31, 4, 1);
                  matrices.spec.targets[0].class_names.pop_back();
                  return matrices;
                }),
        {"TargetsLookAsTheSpecSays"}},
       {made_by("LeavesNoiseInItsPadding",
-               [](at::ScalarType dtype) {
-                 MatrixRows::Matrices matrices = tiny_texts(20, 1, dtype);
+               [] {
+                 MatrixRows::Matrices matrices = tiny_texts(20, 1);
                  matrices.inputs[0].add_(matrices.inputs[0].eq(0).to(at::kLong));
                  return matrices;
                }),
        {"PaddingIsZeroAndHasNoWeight"}},
       {made_by("NamesTwoTargetsAlike",
-               [](at::ScalarType dtype) {
-                 MatrixRows::Matrices matrices = tiny_texts(20, 1, dtype);
+               [] {
+                 MatrixRows::Matrices matrices = tiny_texts(20, 1);
                  matrices.spec.targets[1].name = matrices.spec.targets[0].name;
                  return matrices;
                }),
        {"NamesAreUnique"}},
       {{"WeighsItsPadding",
-        [] {
-          return std::make_unique<ReadBy<WeighsPadding>>(
-              [](at::ScalarType dtype) { return tiny_texts(20, 1, dtype); });
-        }},
+        [] { return std::make_unique<ReadBy<WeighsPadding>>([] { return tiny_texts(20, 1); }); }},
        {"PaddingIsZeroAndHasNoWeight"}},
       {{"HidesItsPositionWeights",
         [] { return std::make_unique<ReadBy<HidesPositionWeights>>(weighed_table); }},
        {"TargetsLookAsTheSpecSays"}},
       {made_by("HidesMissingValues",
-               [](at::ScalarType dtype) {
-                 MatrixRows::Matrices matrices = table(dtype);
+               [] {
+                 MatrixRows::Matrices matrices = table();
                  matrices.inputs[0][3][1] = std::numeric_limits<double>::quiet_NaN();
                  return matrices;
                }),
        {"InputsLookAsTheSpecSays"}},
-      {made_by("IsDrawnAnewEachTime",
-               [count = std::make_shared<std::uint64_t>(0)](at::ScalarType dtype) {
-                 return tiny_regression(41, ++*count, dtype);
-               }),
+      {made_by("IsDrawnAnewEachTime", [count = std::make_shared<std::uint64_t>(
+                                           0)]() { return tiny_regression(41, ++*count); }),
        {"TheSameDataHasTheSameHash", "StateRoundTripGivesEqualRows", "PredictingNeedsNoTarget"}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Right, DataContract,
-    ::testing::Values(
-        made_by("Regression", table), made_by("WeighedTarget", weighed_table),
-        made_by("Classification",
-                [](at::ScalarType dtype) { return tiny_classification(31, 4, 1, dtype); }),
-        made_by("Sequences", [](at::ScalarType dtype) { return tiny_sequences(23, 5, 1, dtype); }),
-        made_by("Texts", [](at::ScalarType dtype) { return tiny_texts(20, 1, dtype); }),
-        one<Streams<ListStream>>("WithAStreamOfItsOwn"),
-        one<ReadBy<Forwarding>>("WithAReaderOfItsOwn")),
+    ::testing::Values(made_by("Regression", table), made_by("WeighedTarget", weighed_table),
+                      made_by("Classification", [] { return tiny_classification(31, 4, 1); }),
+                      made_by("Sequences", [] { return tiny_sequences(23, 5, 1); }),
+                      made_by("Texts", [] { return tiny_texts(20, 1); }),
+                      one<Streams<ListStream>>("WithAStreamOfItsOwn"),
+                      one<ReadBy<Forwarding>>("WithAReaderOfItsOwn")),
     CaseName());
 INSTANTIATE_TEST_SUITE_P(DISABLED_Wrong, DataContract, ::testing::ValuesIn(cases_of(all())),
                          CaseName());

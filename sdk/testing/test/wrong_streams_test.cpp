@@ -46,7 +46,7 @@ template <typename T>
 class Data : public TinyData {
  public:
   explicit Data(std::uint64_t seed = 1)
-      : TinyData([seed](at::ScalarType dtype) { return tiny_regression(kRows, seed, dtype); }) {}
+      : TinyData([seed] { return tiny_regression(kRows, seed); }) {}
 
  private:
   void* do_ask(std::string_view) override { return nullptr; }
@@ -58,8 +58,7 @@ class Data : public TinyData {
 
 class ReadAtRandom final : public TinyData {
  public:
-  ReadAtRandom()
-      : TinyData([](at::ScalarType dtype) { return tiny_regression(kRows, 1, dtype); }) {}
+  ReadAtRandom() : TinyData([] { return tiny_regression(kRows, 1); }) {}
 };
 
 class NumbersRowsByChunk final : public Stream {

@@ -34,6 +34,7 @@ BeginsForward::~BeginsForward() = default;
 ComponentLoader::~ComponentLoader() = default;
 ContiguousRows::~ContiguousRows() = default;
 CountsForward::~CountsForward() = default;
+WorksStepByStep::~WorksStepByStep() = default;
 CrossValidator::~CrossValidator() = default;
 DataProvider::~DataProvider() = default;
 DeviceBackend::~DeviceBackend() = default;

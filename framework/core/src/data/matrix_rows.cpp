@@ -73,9 +73,9 @@ void copy_rows(const at::Tensor& source, std::span<const std::int64_t> rows, at:
   }
 }
 
-/// 1 where a position lies within the row's length, else 0: [B, longest].
-at::Tensor within(const at::Tensor& lengths, std::int64_t longest, at::ScalarType dtype) {
-  return at::arange(longest, at::kLong).unsqueeze(0).lt(lengths.unsqueeze(1)).to(dtype);
+/// 1 where a position lies within the row's length, else 0: float32 [B, longest].
+at::Tensor within(const at::Tensor& lengths, std::int64_t longest) {
+  return at::arange(longest, at::kLong).unsqueeze(0).lt(lengths.unsqueeze(1)).to(at::kFloat);
 }
 
 void hash_tensor(ContentHash& hash, const at::Tensor& tensor) {
@@ -106,7 +106,7 @@ MatrixRows::MatrixRows(Matrices matrices) : matrices_(std::move(matrices)) {
     expect_matrix("target \"" + one.name + "\"", matrices_.targets[target], rows_, one.shape);
     TREADLE_EXPECTS((one.kind == TargetKind::kClasses) ==
                         (matrices_.targets[target].scalar_type() == at::kLong),
-                    "targets are int64 for classes, else the run's dtype");
+                    "targets are int64 for classes, else numbers");
   }
   TREADLE_EXPECTS(matrices_.position_weights.empty() ||
                       matrices_.position_weights.size() == spec.targets.size(),
@@ -185,7 +185,7 @@ void MatrixRows::do_gather(std::span<const std::int64_t> rows, Batch& out) const
     if (!lengths_of_targets_[i])
       continue;
     const at::Tensor& lengths = out.inputs[*lengths_of_targets_[i]];
-    at::Tensor real = within(lengths, out.targets[i].size(1), matrices_.dtype);
+    at::Tensor real = within(lengths, out.targets[i].size(1));
     for (std::size_t more = 1; more < targets[i].position_dimensions(); ++more)
       real = real.unsqueeze(-1);
     const std::vector<std::int64_t> sizes =

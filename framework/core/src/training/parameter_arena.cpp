@@ -1,6 +1,8 @@
 #include <treadle/core/parameter_arena.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <numeric>
 #include <unordered_set>
 
@@ -97,15 +99,73 @@ at::Tensor aligned_zeros(std::int64_t count, const at::Tensor& like, at::ScalarT
   return block.narrow(0, past == 0 ? 0 : step - past, count);
 }
 
+/// Where the terms [first, last) are divided: the left part is the largest power of two below their
+/// number, as where ranks of a group each have a part of them, which they add before they exchange
+/// sums. Of 2 and 3 terms this is one after the other.
+std::size_t middle_of(std::size_t first, std::size_t last) {
+  return first + std::bit_floor(last - first - 1);
+}
+
+/// Adds some elements of several terms by that tree.
 template <typename T>
-void add(const at::Tensor& sum, const std::vector<at::Tensor>& terms, std::int64_t begin,
-         std::int64_t end) {
-  T* const __restrict into = sum.data_ptr<T>();
-  for (const at::Tensor& term : terms) {
-    const T* const __restrict from = term.data_ptr<T>();
-    for (std::int64_t i = begin; i < end; ++i)
-      into[i] += from[i];
+class TreeSum {
+ public:
+  static constexpr std::int64_t kElements = 512;
+
+  explicit TreeSum(const std::vector<at::Tensor>& terms) : terms_(terms) {}
+
+  /// Elements [begin, begin + count) of the terms, of which the first is the sum as well.
+  void add(std::int64_t begin, std::int64_t count) {
+    begin_ = begin;
+    count_ = count;
+    add(0, terms_.size(), terms_[0].template data_ptr<T>() + begin, 0);
   }
+
+ private:
+  // Enough for 2^kDepth terms.
+  static constexpr std::size_t kDepth = 12;
+
+  /// `sum` is the first term.
+  void add(std::size_t first, std::size_t last, T* __restrict sum, std::size_t depth) {
+    if (last - first < 2)
+      return;
+    const std::size_t middle = middle_of(first, last);
+    add(first, middle, sum, depth);
+    const T* __restrict right = terms_[middle].template data_ptr<T>() + begin_;
+    if (last - middle > 1) {
+      T* const memory = memory_[depth].data();
+      std::copy_n(right, count_, memory);
+      add(middle, last, memory, depth + 1);
+      right = memory;
+    }
+    if (count_ == kElements) {  // a number that compilers make vectors for
+      for (std::int64_t i = 0; i < kElements; ++i)
+        sum[i] += right[i];
+      return;
+    }
+    for (std::int64_t i = 0; i < count_; ++i)
+      sum[i] += right[i];
+  }
+
+  const std::vector<at::Tensor>& terms_;
+  std::int64_t begin_ = 0;
+  std::int64_t count_ = 0;
+  std::array<std::array<T, kElements>, kDepth> memory_;
+};
+
+template <typename T>
+void add(const std::vector<at::Tensor>& terms, std::int64_t begin, std::int64_t end) {
+  TreeSum<T> sum(terms);
+  for (std::int64_t i = begin; i < end; i += sum.kElements)
+    sum.add(i, std::min(sum.kElements, end - i));
+}
+
+/// The same by whole tensors, where they are on a device.
+at::Tensor sum_of(const std::vector<at::Tensor>& terms, std::size_t first, std::size_t last) {
+  if (last - first < 2)
+    return terms[first];
+  const std::size_t middle = middle_of(first, last);
+  return sum_of(terms, first, middle).add(sum_of(terms, middle, last));
 }
 
 }  // namespace
@@ -287,27 +347,24 @@ void ParameterArena::freeze_like(const ParameterArena& primary) {
 
 void ParameterArena::add_gradients(std::span<const ParameterArena* const> replicas,
                                    const Ranges& for_ranges) {
-  std::vector<at::Tensor> terms;
+  std::vector<at::Tensor> terms{gradients_};
+  bool any = false;
   for (const ParameterArena* replica : replicas) {
-    bool any = false;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
       any = any || replica->segments_[i].touched;
       segments_[i].touched = segments_[i].touched || replica->segments_[i].touched;
     }
-    if (any)
-      terms.push_back(replica->gradients_);
+    terms.push_back(replica->gradients_);
   }
-  if (terms.empty())
+  if (!any)
     return;
   if (!gradients_.is_cpu()) {
     const at::NoGradGuard no_gradients;
-    for (const at::Tensor& term : terms)
-      gradients_.add_(term);
+    gradients_.copy_(sum_of(terms, 0, terms.size()));
     return;
   }
   for_ranges(size(), [&](std::int64_t begin, std::int64_t end) {
-    dtype() == at::kFloat ? add<float>(gradients_, terms, begin, end)
-                          : add<double>(gradients_, terms, begin, end);
+    dtype() == at::kFloat ? add<float>(terms, begin, end) : add<double>(terms, begin, end);
   });
 }
 

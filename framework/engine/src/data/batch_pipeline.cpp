@@ -189,6 +189,9 @@ struct BatchPipeline::Impl {
             [&](const at::Tensor& tensor) { return options.staging->staged(tensor); });
       if (preparation.has_device_part() && options.device.is_cpu() && !options.host_part_only)
         preparation.after_transfer(slot.batch, context_of(slot));
+    } catch (const NumberTooLarge& error) {
+      slot.error = std::make_exception_ptr(
+          DataError(slot.section->reader->describe_row(error.row()) + ": " + error.what()));
     } catch (...) {
       slot.error = std::current_exception();
     }

@@ -70,7 +70,7 @@ void StreamRows::do_load_state(const StateDict& state) {
   }
 }
 
-MatrixRows::Matrices matrices_of(const Batch& rows, const DataSpec& spec, c10::ScalarType dtype) {
+MatrixRows::Matrices matrices_of(const Batch& rows, const DataSpec& spec) {
   const auto contiguous = [](const std::vector<at::Tensor>& tensors) {
     std::vector<at::Tensor> result;
     for (const at::Tensor& tensor : tensors)
@@ -82,7 +82,6 @@ MatrixRows::Matrices matrices_of(const Batch& rows, const DataSpec& spec, c10::S
   matrices.inputs = contiguous(rows.inputs);
   matrices.targets = contiguous(rows.targets);
   matrices.position_weights = contiguous(rows.position_weights);
-  matrices.dtype = dtype;
   matrices.weights = rows.weights.defined() ? rows.weights.contiguous() : rows.weights;
   return matrices;
 }

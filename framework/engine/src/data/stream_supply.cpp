@@ -126,8 +126,7 @@ class Windows final : public RowSupply {
     class Reader final : public RowReader {
      public:
       Reader(const Batch& rows, const StreamInput& input)
-          : numbers_(rows.rows.contiguous()),
-            rows_(matrices_of(rows, input.data->spec(), input.dtype)) {}
+          : numbers_(rows.rows.contiguous()), rows_(matrices_of(rows, input.data->spec())) {}
 
      private:
       const DataSpec& do_spec() const override { return rows_.spec(); }

@@ -8,7 +8,7 @@ TransformedRows::TransformedRows(const RowReader& source, std::vector<const Tran
                                  c10::ScalarType dtype)
     : source_(source),
       samples_(transforms.empty() ? source.samples() : nullptr),
-      preparation_(source.spec(), std::move(transforms), {.dtype = dtype}) {}
+      preparation_(source.spec(), std::move(transforms), {.dtype = dtype, .keeps_float64 = true}) {}
 
 TransformedRows::~TransformedRows() = default;
 

@@ -35,23 +35,28 @@ bool has_targets(const Batch& batch) {
   return !batch.targets.empty();
 }
 
-/// Into the data's units. `groups`: of the rows.
+/// Into the data's units, as float64 where a transform undoes what it did to the target. `groups`:
+/// of the rows.
 void invert(const EvaluationSetup& setup, std::size_t target, const at::Tensor& groups,
             Prediction& prediction) {
   if (prediction.kind != TargetKind::kNumbers || !prediction.values.defined() ||
       setup.preparation == nullptr)
     return;
   const std::string& name = setup.objective->targets()[target].name;
-  prediction.values = setup.preparation->inverted(prediction.values, name, groups);
+  const auto inverted = [&](const at::Tensor& values, const at::Tensor& of) {
+    const at::Tensor exact = values.to(at::kDouble);
+    const at::Tensor result = setup.preparation->inverted(exact, name, of);
+    return result.is_same(exact) ? values : result;
+  };
+  prediction.values = inverted(prediction.values, groups);
   for (Prediction::Extra& extra : prediction.extras)
-    extra.values = setup.preparation->inverted(extra.values, name, groups);
+    extra.values = inverted(extra.values, groups);
   if (!prediction.samples.defined())
     return;
   // The samples of a row are rows of its group.
   const at::Tensor& samples = prediction.samples;
   const at::Tensor of_rows = groups.defined() ? groups.repeat({samples.size(0)}) : groups;
-  prediction.samples =
-      setup.preparation->inverted(samples.flatten(0, 1), name, of_rows).view(samples.sizes());
+  prediction.samples = inverted(samples.flatten(0, 1), of_rows).view(samples.sizes());
 }
 
 /// `outputs` are on the host.

@@ -9,7 +9,8 @@
 
 #include "run/graph_data.h"
 
-// Counts by sizes: a weight is used once for each position of the values around its layer.
+// Counts by sizes: a weight is used once for each position of the values around its layer. Calls
+// are counted by layers, as most of them make about as many.
 
 namespace treadle::graph {
 namespace {
@@ -19,6 +20,9 @@ constexpr double kUnknownSize = 64;
 constexpr double kPasses = 3;
 /// A value is written and read, and so is its gradient.
 constexpr double kTouches = 4;
+/// Of a layer with weights, and of what else is a node: forward, backward, the sums of gradients.
+constexpr double kCallsOfALayer = 20;
+constexpr double kCallsOfANode = 5;
 
 /// Elements of a row.
 double row_elements(const TensorSpec& spec) {
@@ -65,28 +69,36 @@ const Graph* graph_in(const torch::nn::Module& layer) {
 
 using Counts = std::function<bool(const Callee&)>;
 
-std::optional<RowWork> work_in(const Graph& graph, const Counts& counts);
+std::optional<StepWork> work_in(const Graph& graph, const Counts& counts);
 
-RowWork work_of(const Callee& callee, const TensorSpec& input, const TensorSpec& result,
-                const Counts& counts) {
+StepWork work_of(const Callee& callee, const TensorSpec& input, const TensorSpec& result,
+                 const Counts& counts) {
   if (callee.graph() != nullptr) {
-    if (const std::optional<RowWork> within = work_in(*callee.graph(), counts))
+    if (const std::optional<StepWork> within = work_in(*callee.graph(), counts))
       return *within;
   }
   if (!counts(callee))
     return {};
   if (const Graph* graph = graph_in(*callee.module())) {
-    if (const std::optional<RowWork> within = graph->training_work())
+    if (const std::optional<StepWork> within = graph->training_work())
       return *within;
   }
-  return {operations(*callee.module(), input, result), 0};
+  const torch::nn::Module& module = *callee.module();
+  StepWork work{operations(module, input, result), 0,
+                module.parameters().empty() ? kCallsOfANode : kCallsOfALayer};
+  if (const auto* const steps = dynamic_cast<const WorksStepByStep*>(&module);
+      steps != nullptr && input.sizes.size() > 1)
+    work.calls += steps->calls_per_time_step() * (input.sizes[1] == TensorSpec::kVaries
+                                                      ? kUnknownSize
+                                                      : static_cast<double>(input.sizes[1]));
+  return work;
 }
 
-std::optional<RowWork> work_in(const Graph& graph, const Counts& counts) {
+std::optional<StepWork> work_in(const Graph& graph, const Counts& counts) {
   const Graph::Impl& impl = graph.impl();
   if (!impl.nodes[impl.inputs.front()].result)
     return std::nullopt;
-  RowWork sum;
+  StepWork sum;
   for (std::size_t i = 0; i < impl.places.size(); ++i) {
     const Place& place = impl.places[i];
     const NodeInfo& info = impl.nodes[i];
@@ -94,12 +106,13 @@ std::optional<RowWork> work_in(const Graph& graph, const Counts& counts) {
       continue;
     const auto& source = impl.nodes[place.inputs.front()].result;
     for (std::size_t c = 0; c < place.node->callees().size(); ++c) {
-      RowWork work =
+      StepWork work =
           work_of(place.node->callees()[c], source ? *source : *info.result, *info.result, counts);
-      work.operations *= place.node->calls_of(c);
-      work.bytes *= place.node->calls_of(c);
+      work *= place.node->calls_of(c);
       sum += work;
     }
+    if (place.node->callees().empty())
+      sum.calls += kCallsOfANode;
     sum.bytes += kTouches * row_elements(*info.result) *
                  static_cast<double>(c10::elementSize(info.result->dtype));
   }
@@ -108,13 +121,13 @@ std::optional<RowWork> work_in(const Graph& graph, const Counts& counts) {
 
 }  // namespace
 
-std::optional<RowWork> Graph::training_work() const {
+std::optional<StepWork> Graph::training_work() const {
   return work_in(*this, [](const Callee&) { return true; });
 }
 
 std::optional<double> operations_in(const Graph& graph,
                                     const std::function<bool(const Callee&)>& counts) {
-  const std::optional<RowWork> work = work_in(graph, counts);
+  const std::optional<StepWork> work = work_in(graph, counts);
   return work ? std::optional(work->operations) : std::nullopt;
 }
 

@@ -16,40 +16,47 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// Two dense layers, which it tells. `uses`: how often it uses a weight for a row, as a convolution
-/// does.
+/// does; `calls`: of operators in a step.
 class Told final : public Model, public EstimatesWork {
  public:
-  Told(std::int64_t width, bool has_batch_norm, double uses) : width_(width), uses_(uses) {
+  Told(std::int64_t width, bool has_batch_norm, double uses, double calls)
+      : width_(width), uses_(uses), calls_(calls) {
     register_module("first", torch::nn::Linear(width, width));
     if (has_batch_norm)
       register_module("norm", torch::nn::BatchNorm1d(width));
     register_module("second", torch::nn::Linear(width, width));
   }
   void forward(const Inputs&, Outputs&, ForwardContext&) override {}
-  std::optional<RowWork> training_work() const override {
+  std::optional<StepWork> training_work() const override {
     const auto width = static_cast<double>(width_);
-    return RowWork{12 * width * width * uses_, 32 * width};
+    return StepWork{12 * width * width * uses_, 32 * width, calls_};
   }
 
  private:
   std::int64_t width_;
   double uses_;
+  double calls_;
 };
 
-std::shared_ptr<Model> model_of(std::int64_t width, bool has_batch_norm = false, double uses = 1) {
-  return std::make_shared<Told>(width, has_batch_norm, uses);
+std::shared_ptr<Model> model_of(std::int64_t width, bool has_batch_norm = false, double uses = 1,
+                                double calls = 40) {
+  return std::make_shared<Told>(width, has_batch_norm, uses, calls);
 }
 
 TEST(Shards, OfASmallStepAreOne) {
   EXPECT_EQ(choose_shards(*model_of(64), 32).shards, 1);
-  EXPECT_EQ(choose_shards(*model_of(64), 256).shards, 1) << "rows alone do not make it large";
+  EXPECT_EQ(choose_shards(*model_of(16), 256).shards, 1) << "rows alone do not make it large";
 }
 
 TEST(Shards, GrowWithTheWorkOfAStep) {
-  EXPECT_EQ(choose_shards(*model_of(64), 100'000).shards, 8) << "at most";
-  const std::int64_t some = choose_shards(*model_of(512), 64).shards;
-  EXPECT_GT(some, 1) << "a small batch of a heavy network";
-  EXPECT_LT(some, choose_shards(*model_of(512), 256).shards);
+  std::int64_t before = 1;
+  for (const std::int64_t rows : {16, 64, 256, 1024, 4096, 100'000}) {
+    const std::int64_t shards = choose_shards(*model_of(512), rows).shards;
+    EXPECT_GE(shards, before);
+    before = shards;
+  }
+  EXPECT_EQ(before, 8) << "at most";
+  EXPECT_EQ(choose_shards(*model_of(512), 64).shards, 2) << "a small batch of a heavy network";
   EXPECT_EQ(choose_shards(*model_of(8), 1).shards, 1);
 }
 
@@ -57,6 +64,15 @@ TEST(Shards, AreNoMoreThanPayForTheirGradients) {
   // 4 ms of work, but the gradients of 34 MB of weights take 10 ms.
   EXPECT_EQ(choose_shards(*model_of(2048), 4).shards, 1);
   EXPECT_GT(choose_shards(*model_of(2048), 256).shards, 1);
+}
+
+// With two workers n shards take ceil(n / 2) rounds of calls: of 11 000 calls, as of a gru over 96
+// steps, 10 ms each.
+TEST(Shards, AreTwoWhereEachRepeatsManyCalls) {
+  EXPECT_EQ(choose_shards(*model_of(64, false, 160, 11'000), 64).shards, 2);
+  EXPECT_EQ(choose_shards(*model_of(64, false, 160, 40), 512).shards, 8)
+      << "the same work in a few";
+  EXPECT_EQ(choose_shards(*model_of(64, false, 1, 11'000), 64).shards, 1) << "nothing to divide";
 }
 
 TEST(Shards, OfAModelThatDoesNotTellGoByItsParameters) {
@@ -69,7 +85,7 @@ TEST(Shards, OfAModelThatDoesNotTellGoByItsParameters) {
   EXPECT_THAT(choose_shards(*model_of(512), 256).reason, Not(HasSubstr("parameters")));
 }
 
-TEST(Shards, SayWhatBatchNormalizationSees) {
+TEST(Shards, LeaveBatchNormalizationRowsAndSayHowMany) {
   const ShardChoice choice = choose_shards(*model_of(512, /*has_batch_norm=*/true), 256);
 
   ASSERT_GT(choice.shards, 1);
@@ -79,8 +95,11 @@ TEST(Shards, SayWhatBatchNormalizationSees) {
   EXPECT_THAT(choose_shards(*model_of(512), 256).reason, Not(HasSubstr("batch norm")));
   EXPECT_THAT(choose_shards(*model_of(64, true), 32).reason, Not(HasSubstr("batch norm")))
       << "a step in one piece";
-  EXPECT_EQ(choose_shards(*model_of(64, false, 4096), 6).shards, 6) << "one row is enough work";
-  EXPECT_EQ(choose_shards(*model_of(64, true, 4096), 6).shards, 3) << "but not for a norm";
+  for (const std::int64_t rows : {6, 40, 64, 100, 200, 300}) {
+    const std::int64_t shards = choose_shards(*model_of(64, true, 40'000), rows).shards;
+    EXPECT_EQ(shards, rows < 64 ? 1 : rows < 128 ? 2 : rows < 256 ? 4 : 8) << rows;
+    EXPECT_GE(choose_shards(*model_of(64, false, 40'000), rows).shards, shards);
+  }
 }
 
 }  // namespace

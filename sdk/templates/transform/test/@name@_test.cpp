@@ -34,7 +34,6 @@ INSTANTIATE_TEST_SUITE_P(@Name@, TransformContract,
 /// One row: a number, a category, and a number to predict.
 treadle::MatrixRows row_of(double number, std::int64_t category, double target) {
   treadle::MatrixRows::Matrices matrices;
-  matrices.dtype = at::kDouble;
   matrices.spec.inputs = {
       {"features", {1}, {{"height", {}}}, treadle::Role::kFeatures, at::kDouble},
       {"categories", {1}, {{"color", {"blue", "red"}}}, treadle::Role::kCategories, at::kLong}};

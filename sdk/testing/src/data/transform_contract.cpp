@@ -47,7 +47,6 @@ class TransformClaims : public ::testing::WithParamInterface<TransformCase> {
     constexpr std::int64_t kLongest = 4;
     const TaskRandom random(5);
     MatrixRows::Matrices matrices;
-    matrices.dtype = dtype;
     matrices.spec.inputs = {
         {"features", {3}, {{"a", {}}, {"b", {}}, {"c", {}, true}}, Role::kFeatures, dtype},
         {"categories",

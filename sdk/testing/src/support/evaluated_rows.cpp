@@ -53,7 +53,6 @@ MatrixRows training_rows(const TargetSpec& target) {
   constexpr std::int64_t kTrainingRows = 50;
   const TaskRandom random(29);
   MatrixRows::Matrices rows;
-  rows.dtype = at::kDouble;
   rows.spec.inputs = {{"features", {1}, {{"x"}}, Role::kFeatures, at::kDouble}};
   rows.inputs = {at::randn({kTrainingRows, 1}, at::kDouble)};
   rows.spec.targets = {target};

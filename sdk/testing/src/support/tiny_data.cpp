@@ -42,7 +42,6 @@ MatrixRows::Matrices tiny_regression(std::int64_t rows, std::uint64_t seed, at::
   matrices.spec.inputs = {{"features", {2}, {{"a", {}}, {"b", {}}}, Role::kFeatures, dtype}};
   matrices.spec.targets = {treadle::number_target("y")};
   matrices.spec.has_weights = true;
-  matrices.dtype = dtype;
   matrices.inputs = {line.inputs[0].to(dtype)};
   matrices.targets = {line.targets[0].to(dtype)};
   matrices.weights = line.weights.to(dtype);
@@ -59,7 +58,6 @@ MatrixRows::Matrices tiny_classification(std::int64_t rows, std::int64_t classes
     names.push_back("corner-" + std::to_string(c));
   matrices.spec.inputs = {{"features", {2}, {{"x", {}}, {"y", {}}}, Role::kFeatures, dtype}};
   matrices.spec.targets = {treadle::class_target("corner", std::move(names))};
-  matrices.dtype = dtype;
   matrices.targets = {at::arange(rows, at::kLong).remainder(classes)};
   const at::Tensor angles =
       matrices.targets[0].to(at::kDouble).mul(kFullTurn / static_cast<double>(classes));
@@ -77,7 +75,6 @@ MatrixRows::Matrices tiny_sequences(std::int64_t rows, std::int64_t length, std:
   MatrixRows::Matrices matrices;
   matrices.spec.inputs = {{"series", {length, 1}, {}, Role::kFeatures, dtype}};
   matrices.spec.targets = {treadle::number_target("next")};
-  matrices.dtype = dtype;
   matrices.inputs = {values.unfold(0, length, 1).slice(0, 0, rows).unsqueeze(2).contiguous()};
   matrices.targets = {values.slice(0, length).unsqueeze(1).contiguous()};
   matrices.timestamps = time.slice(0, length).contiguous();
@@ -97,7 +94,6 @@ MatrixRows::Matrices tiny_texts(std::int64_t rows, std::uint64_t seed, at::Scala
                            {"both", TargetKind::kNumbers, {kVaries, 2}}};
   for (TargetSpec& target : matrices.spec.targets)
     target.padded_like = "text";
-  matrices.dtype = dtype;
   matrices.inputs = {tokens, lengths};
   matrices.targets = {tokens.remainder(2),
                       at::stack({tokens, tokens.neg()}, 2).to(dtype).contiguous()};

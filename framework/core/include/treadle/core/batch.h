@@ -16,19 +16,23 @@ namespace treadle {
 ///
 /// A stage that fills a Batch again and again (a pipeline slot) writes into the tensors already
 /// there when they have the right size, so a warm pipeline does not allocate.
+///
+/// Numbers (inputs, targets, weights) are float32 or float64 as the data gives them, and of the
+/// run's dtype once a batch is prepared for the model.
 struct Batch {
   /// One tensor per port of DataSpec::inputs, same order: [B, port.shape...] of the port's dtype.
   /// Dimensions that vary are padded, with zeros, to the longest row of the batch.
   std::vector<at::Tensor> inputs;
   /// One per DataSpec::targets, same order: [B, target.shape...]. Empty when there are none.
   std::vector<at::Tensor> targets;
-  /// The targets as the data gave them, before any transform: metrics compare with these. The same
-  /// handles as `targets` where no transform changes them.
+  /// The targets as the data gave them, float64 where it has them so, before any transform and
+  /// before they are rounded to the run's dtype: metrics compare with these. The same handles as
+  /// `targets` where nothing changes them.
   std::vector<at::Tensor> original_targets;
-  /// How much each position of a target counts: [B, positions...], the run's dtype, >= 0; 0 for
-  /// padding. One per target, undefined where each counts 1; or empty: all are undefined.
+  /// How much each position of a target counts: [B, positions...], numbers >= 0; 0 for padding.
+  /// One per target, undefined where each counts 1; or empty: all are undefined.
   std::vector<at::Tensor> position_weights;
-  /// How much each row counts: the run's dtype [B], >= 0. Undefined means 1 each.
+  /// How much each row counts: [B], numbers >= 0. Undefined means 1 each.
   at::Tensor weights;
   /// The index of each row in the data: int64 [B], always on the CPU.
   at::Tensor rows;
@@ -79,7 +83,7 @@ class TargetBatch {
 
   /// [B, target.shape...]
   const at::Tensor& values() const { return values_; }
-  /// How much each position counts, row weights included: the run's dtype, [B, positions...].
+  /// How much each position counts, row weights included: [B, positions...].
   /// Undefined: 1 each.
   const at::Tensor& weights() const { return weights_; }
   std::int64_t rows() const { return values_.size(0); }

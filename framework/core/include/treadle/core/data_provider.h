@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include <c10/core/ScalarType.h>
-
 #include <treadle/base/component.h>
 #include <treadle/core/batch_stream.h>
 #include <treadle/core/data_spec.h>
@@ -42,8 +40,7 @@ struct OpenRequest {
   /// Columns that other parts of the document read, such as the folds of a `predefined` validation:
   /// no inputs unless the data's own parameters name them.
   std::vector<std::string> columns_in_use = {};
-  c10::ScalarType dtype = c10::ScalarType::Float;  ///< of inputs, number targets and weights
-  std::uint64_t seed = 0;                          ///< for data that is made, not read
+  std::uint64_t seed = 0;  ///< for data that is made, not read
   /// Input columns may have missing values, whatever the training data had, and the spec says
   /// which: a sequence made of the rows finds out whether it reads them.
   bool missing_inputs = false;
@@ -55,6 +52,9 @@ struct OpenRequest {
 /// Life: constructed from parameters (cheap, touches nothing) → load_state() when a model trained
 /// earlier is to be used → open() once → read. state() holds what belongs to the *data set*: label
 /// dictionary, column names and types. Statistics belong to transforms, splitting to validation.
+///
+/// Numbers are float32 or float64, whichever holds each of them exactly: the run's precision is no
+/// concern of its data, and what comes behind rounds last.
 ///
 /// After open(), const functions are thread-safe. Failures are DataErrors with file, line, expected
 /// and found.

@@ -19,10 +19,10 @@ inline constexpr std::int64_t kVaries = -1;
 
 /// The contents of an input port.
 enum class Role {
-  kFeatures,    ///< numbers: a table, a signal; the run's dtype, or bytes where it is no table
+  kFeatures,    ///< numbers: a table, a signal; of PortSpec::dtype, or bytes where it is no table
   kCategories,  ///< one index per column into `Column::categories`, -1 for a missing one; int64
   kTokens,      ///< indices into one vocabulary of `vocabulary_size` entries; int64
-  kImage,       ///< [channels, height, width]: the run's dtype, or bytes (uint8)
+  kImage,       ///< [channels, height, width]: of PortSpec::dtype, or bytes (uint8)
   // Auxiliary ports, which belong to another one, PortSpec::of:
   kLengths,  ///< how many positions of a row are not padding; int64, shape {}
   kMask,     ///< true where a position counts; bool
@@ -53,6 +53,7 @@ struct PortSpec {
   /// anything else. `is_table()` tells them apart.
   std::vector<Column> columns = {};
   Role role = Role::kFeatures;
+  /// Numbers: float32 or float64 as data has them, which holds each exactly; the run's for a model.
   c10::ScalarType dtype = c10::ScalarType::Float;
   std::int64_t vocabulary_size = 0;  ///< of tokens
   std::string of = {};               ///< of lengths, masks and segments: the port they describe
@@ -67,9 +68,9 @@ struct PortSpec {
 /// The values that a target has.
 enum class TargetKind {
   kClasses,      ///< one of `class_names`, as an index, at each position; int64
-  kNumbers,      ///< real numbers; the run's dtype
-  kLabels,       ///< any number of `class_names` at once: 0 or 1 for each; the run's dtype
-  kDistribution  ///< a probability for each of `class_names`; the run's dtype
+  kNumbers,      ///< real numbers, here and below: float32 or float64; the run's for a loss
+  kLabels,       ///< any number of `class_names` at once: 0 or 1 for each
+  kDistribution  ///< a probability for each of `class_names`
 };
 
 /// "classes", "numbers", "labels", "distribution": how documents and schemas spell it.

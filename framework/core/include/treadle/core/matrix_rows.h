@@ -33,8 +33,6 @@ class MatrixRows final : public RowReader, public ContiguousRows {
     /// One per target, as Batch::position_weights, or empty. Padding needs none: it has weight 0
     /// where TargetSpec::padded_like names a port with lengths.
     std::vector<at::Tensor> position_weights;
-    /// Of numbers and weights: the run's.
-    c10::ScalarType dtype = c10::ScalarType::Float;
     at::Tensor weights;     ///< [N]; undefined means 1 each
     at::Tensor groups;      ///< int64 [N], or undefined
     at::Tensor timestamps;  ///< float64 [N], or undefined

@@ -3,19 +3,27 @@
 #include <optional>
 #include <string>
 
-/// Further abilities of a model beside those in model.h, found by dynamic_cast. Needed by authors
-/// of models that are not flows.
+/// Further abilities of a model beside those in model.h, and of layers beside those in layer.h,
+/// found by dynamic_cast. Needed by authors of models that are not flows.
 namespace treadle {
 
-/// The work of a training step for each row of its batch.
-struct RowWork {
-  double operations = 0;  ///< floating-point operations
-  double bytes = 0;       ///< of values and of their gradients, read and written
+/// The work of a training step: forward, backward.
+struct StepWork {
+  double operations = 0;  ///< for each row: floating-point operations
+  double bytes = 0;       ///< for each row: of values and of their gradients, read and written
+  double calls = 0;       ///< whatever the number of rows: calls of tensor operations
 
-  bool operator==(const RowWork&) const = default;
-  RowWork& operator+=(const RowWork& other) {
+  bool operator==(const StepWork&) const = default;
+  StepWork& operator+=(const StepWork& other) {
     operations += other.operations;
     bytes += other.bytes;
+    calls += other.calls;
+    return *this;
+  }
+  StepWork& operator*=(double times) {
+    operations *= times;
+    bytes *= times;
+    calls *= times;
     return *this;
   }
 };
@@ -26,7 +34,16 @@ class EstimatesWork {
   virtual ~EstimatesWork();
   /// From sizes alone, never by measuring: results depend on it, so it is the same on every
   /// machine. Nothing if the sizes are unknown.
-  virtual std::optional<RowWork> training_work() const = 0;
+  virtual std::optional<StepWork> training_work() const = 0;
+};
+
+/// A layer that computes its time steps one after the other, each by calls of its own: work that
+/// shards do not divide.
+class WorksStepByStep {
+ public:
+  virtual ~WorksStepByStep();
+  /// Calls of tensor operations for one time step, forward and backward.
+  virtual double calls_per_time_step() const = 0;
 };
 
 /// A model with `"execution": "auto"`.

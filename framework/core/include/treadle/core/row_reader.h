@@ -36,8 +36,8 @@ class RowReader : public Provided {
   /// stratify by. A view, not a copy, where that is possible; never written to. Expects a target of
   /// spec().
   at::Tensor targets(std::size_t target = 0) const;
-  /// How much each position of a target counts beside its padding, which never does: the run's
-  /// dtype, [N, positions...], padded like targets(). Undefined where each counts 1.
+  /// How much each position of a target counts beside its padding, which never does:
+  /// [N, positions...], padded like targets(). Undefined where each counts 1.
   at::Tensor position_weights(std::size_t target = 0) const;
   /// The length of each row of an input port, for samplers: int64 [N]; undefined where all are
   /// equal.

@@ -42,8 +42,9 @@ class Transform : public Component, public Stateful {
   DataSpec output_spec(const DataSpec& before) const;
 
   /// Changes the batch in place or gives it new tensors; never reads or keeps another batch. All
-  /// tensors are on the CPU, unless the transform works on a device. Batch::targets may be empty.
-  /// Expects fit() or load_state().
+  /// tensors are on the CPU, unless the transform works on a device. Tables of numbers, windows of
+  /// them, and targets are float64, other numbers as the data has them: what the model is given is
+  /// rounded behind the last transform. Batch::targets may be empty. Expects fit() or load_state().
   void apply(Batch& batch, const ApplyContext& context) const;
 
   /// Whether apply() does its work where the inputs are, once they have been sent to a device:
@@ -53,10 +54,10 @@ class Transform : public Component, public Stateful {
   /// transform they become numbers of the run's dtype. fit() always sees numbers.
   bool takes_bytes() const;
 
-  /// Undoes what apply() did to a target of numbers: predictions [B, positions..., width] in the
-  /// model's units become the data's. On the CPU. `groups` are those of the rows, as Batch::groups
-  /// has them: needed by a transform that FitsGroups. Returns its argument when this transform
-  /// leaves `target` alone.
+  /// Undoes what apply() did to a target of numbers: predictions [B, positions..., width], float64,
+  /// in the model's units become the data's. On the CPU. `groups` are those of the rows, as
+  /// Batch::groups has them: needed by a transform that FitsGroups. Returns its argument when this
+  /// transform leaves `target` alone.
   at::Tensor invert(const at::Tensor& predictions, std::string_view target,
                     const at::Tensor& groups = {}) const;
 

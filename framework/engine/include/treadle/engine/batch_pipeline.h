@@ -55,7 +55,6 @@ struct StreamInput {
   std::int64_t first_row = 0;          ///< of a pass: those before it validate
   /// Rows that are in memory at once, and in which samplers choose the order.
   std::int64_t window_rows = 8192;
-  c10::ScalarType dtype = c10::ScalarType::Float;  ///< the run's
 };
 
 /// Batches prepared ahead of the consumer by a flow graph: ticket → gather and prepare (in

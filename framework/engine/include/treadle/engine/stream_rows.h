@@ -37,7 +37,7 @@ class StreamRows : public Stateful {
   StateDict before_read_;  // where the stream stood before it
 };
 
-/// Rows of a batch as a table in memory. `dtype` is the run's.
-MatrixRows::Matrices matrices_of(const Batch& rows, const DataSpec& spec, c10::ScalarType dtype);
+/// Rows of a batch as a table in memory.
+MatrixRows::Matrices matrices_of(const Batch& rows, const DataSpec& spec);
 
 }  // namespace treadle::engine

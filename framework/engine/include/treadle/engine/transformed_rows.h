@@ -8,12 +8,12 @@
 
 namespace treadle::engine {
 
-/// Rows as fitted transforms leave them (as in evaluation: augmentation off), images as numbers.
-/// The next transform in a chain is fitted on them. Neither rows nor transforms are copied; both
-/// must outlive it.
+/// Rows as fitted transforms leave them (as in evaluation: augmentation off), images as numbers,
+/// tables and targets as float64. The next transform in a chain is fitted on them. Neither rows nor
+/// transforms are copied; both must outlive it.
 class TransformedRows final : public RowReader {
  public:
-  /// `dtype` is the run's.
+  /// `dtype`: the run's, for images.
   TransformedRows(const RowReader& source, std::vector<const Transform*> transforms,
                   c10::ScalarType dtype);
   ~TransformedRows() override;

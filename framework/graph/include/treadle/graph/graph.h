@@ -165,7 +165,7 @@ class Graph final : public Model,
   /// Products of weights count, with both gradients three times the forward; products of values
   /// with each other (attention scores) do not. A loop counts with the most rounds it may make, a
   /// branch of a switch with its share, a size that the data decides as 64.
-  std::optional<RowWork> training_work() const override;
+  std::optional<StepWork> training_work() const override;
 
   /// By costs() (cost.h), those of graphs within included.
   std::optional<ForwardCost> forward_cost() override;

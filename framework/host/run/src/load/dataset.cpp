@@ -130,7 +130,6 @@ void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   const Config slot = workflow.slot("data");
   OpenRequest request;
   request.task = task_of(slot.get_or<std::string>("task", "auto"));
-  request.dtype = precision_of(workflow).data();
   request.seed = RandomStreams(workflow.seed).seed("data");
   request.target_kinds = kinds_for_provider(runtime, workflow);
   if (workflow.resolved.contains("validation")) {
@@ -196,8 +195,7 @@ void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workfl
                     std::to_string(validation_rows_) +
                     " validate, so none are left to train on; keep fewer for validation");
   }
-  head_ = std::make_unique<MatrixRows>(
-      engine::matrices_of(rows, provider_->spec(), precision_of(workflow).data()));
+  head_ = std::make_unique<MatrixRows>(engine::matrices_of(rows, provider_->spec()));
   rows_ = head_.get();
 }
 

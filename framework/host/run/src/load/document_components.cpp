@@ -120,7 +120,6 @@ std::optional<engine::StreamInput> DocumentComponents::stream() const {
   input.data = &dataset_.provider();
   input.first_row = dataset_.validation_rows();
   input.window_rows = std::max(plan.shuffle_buffer, plan.batch_size);
-  input.dtype = precision_.data();
   return input;
 }
 
@@ -346,8 +345,8 @@ std::shared_ptr<Model> DocumentComponents::tried_model() const {
       transform->fit(so_far, some);
       fitted.push_back(transform.get());
     }
-    return make_model(
-        model_spec(engine::TransformedRows(rows(), fitted, precision_.data()).spec()));
+    return make_model(model_spec(
+        engine::BatchPreparation(rows().spec(), fitted, {.dtype = precision_.data()}).spec()));
   } catch (const Error&) {
     return nullptr;
   }

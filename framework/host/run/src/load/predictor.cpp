@@ -209,7 +209,6 @@ struct Predictor::Impl : internal::RestoredModel {
       throw DataError("the data has no end; predicting and evaluating need data that has one");
     engine::StreamInput input;
     input.data = &provider;
-    input.dtype = components.precision().data();
     input.window_rows = std::max(pipeline_options().batch_size, std::int64_t{1024});
     const auto request = internal::request_of(drawn);
     engine::EvaluationTotals totals;
@@ -249,11 +248,14 @@ Predictions Predictor::predict(std::span<const at::Tensor> inputs,
   Batch batch;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     expect_rows(ports[i], inputs[i]);
-    // Numbers may be given where the training had bytes: they need not be whole.
-    const bool are_numbers =
-        ports[i].dtype == at::kByte && at::isFloatingType(inputs[i].scalar_type());
-    const at::ScalarType dtype =
-        are_numbers ? impl_->components.precision().data() : ports[i].dtype;
+    // Numbers are as exact as they were given, and need not be whole where the training had bytes.
+    const bool takes_numbers = ports[i].dtype == at::kByte || at::isFloatingType(ports[i].dtype);
+    const at::ScalarType given = inputs[i].scalar_type();
+    const at::ScalarType dtype = !takes_numbers                ? ports[i].dtype
+                                 : given == at::kDouble        ? at::kDouble
+                                 : at::isFloatingType(given)   ? at::kFloat
+                                 : ports[i].dtype == at::kByte ? at::kByte
+                                                               : at::kDouble;
     // A copy: transforms change rows in place.
     batch.inputs.push_back(inputs[i].to(dtype).clone(at::MemoryFormat::Contiguous));
   }

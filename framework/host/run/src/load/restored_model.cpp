@@ -84,7 +84,6 @@ std::unique_ptr<DataProvider> RestoredModel::open(const std::filesystem::path& d
   provider->load_state(saved.part("data"));
   OpenRequest request;
   request.purpose = purpose;
-  request.dtype = components.precision().data();
   request.missing_inputs = purpose == OpenRequest::Purpose::kPredict &&
                            components.workflow().resolved.contains("sequence");
   for (const TargetSpec& target : components.data_spec().targets)

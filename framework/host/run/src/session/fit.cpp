@@ -18,6 +18,7 @@
 #include <treadle/tensor/task_random.h>
 
 #include "evaluation/breakdowns.h"
+#include "load/rounded_columns.h"
 #include "load/target_units.h"
 #include "session/deadline.h"
 #include "store/saved_model.h"
@@ -89,13 +90,16 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   // outputs they determine.
   const engine::TransformedRows transformed(rows, transforms(), components_.precision().data());
   preparation_ = engine::BatchPreparation(rows.spec(), transforms(), components_.preparation());
+  const DataSpec& prepared = preparation_.spec();
   if (saved_preprocessing != nullptr) {
     losses_.load_from(*saved_preprocessing);
   } else {
     losses_.fit(transformed, rows_to_fit());
+    if (components_.precision().data() == at::kFloat)
+      notes_ = notes_on_rounding(transformed, rows_to_fit());
   }
-  model_spec_ = components_.model_spec(transformed.spec());
-  objective_.emplace(losses_.objective(transformed.spec()));
+  model_spec_ = components_.model_spec(prepared);
+  objective_.emplace(losses_.objective(prepared));
   {
     const TaskRandom random(random_.seed("init"));
     model_ = components_.make_model(model_spec_);

@@ -41,12 +41,12 @@ MatrixRows::Matrices tiny_texts(std::int64_t rows = 20, std::uint64_t seed = 1,
 
 /// A data provider of such matrices:
 ///
-///     TinyData data([](at::ScalarType dtype) { return tiny_regression(40, 1, dtype); });
+///     TinyData data([] { return tiny_regression(); });
 ///     data.open({});
 /// What a fake does otherwise it overrides.
 class TinyData : public DataProvider {
  public:
-  using Make = std::function<MatrixRows::Matrices(at::ScalarType dtype)>;
+  using Make = std::function<MatrixRows::Matrices()>;
 
   explicit TinyData(Make make) : make_(std::move(make)) {}
 
@@ -61,7 +61,7 @@ class TinyData : public DataProvider {
   void do_open(const OpenRequest& request) override {
     TREADLE_EXPECTS(request.purpose == OpenRequest::Purpose::kTrain || loaded_,
                     "evaluating and predicting need the state of the training's data");
-    MatrixRows::Matrices matrices = make_(request.dtype);
+    MatrixRows::Matrices matrices = make_();
     if (request.purpose == OpenRequest::Purpose::kPredict) {
       matrices.spec.targets.clear();
       matrices.targets.clear();
