@@ -82,13 +82,13 @@ TEST(Shards, AreChosenByTheDocumentAloneAndWrittenDown) {
     EXPECT_EQ(bits_of(run.folder), bits_with(runtime, heavy(2, 3)));
     EXPECT_THAT(
         result_of(run.folder).at("choices"),
-        Contains(AllOf(StartsWith("shards: 2 (about "),
+        Contains(AllOf(StartsWith("shards: 2 (a step of about "),
                        EndsWith("batch normalization sees 32 rows at a time instead of 64)"))));
   }
   const Workspace workspace;
   const auto small =
       run_workflow(runtime, runtime.resolve(with_shards("auto", 2)), workspace.options());
-  EXPECT_THAT(result_of(small.folder).at("choices"), Contains(StartsWith("shards: 1 (about ")));
+  EXPECT_THAT(result_of(small.folder).at("choices"), Contains(StartsWith("shards: 1 (a step of about ")));
 }
 
 TEST(OtherSeed, GivesOtherBits) {

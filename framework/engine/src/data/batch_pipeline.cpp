@@ -17,6 +17,7 @@
 #include <treadle/engine/device_traffic.h>
 #include <treadle/tensor/device_streams.h>
 
+#include "isolated.h"
 #include "row_supply.h"
 #include "stream_supply.h"
 
@@ -122,17 +123,17 @@ struct BatchPipeline::Impl {
         copies(another_stream(options.device)),
         read(graph, flow::serial,
              [this](Ticket ticket) {
-               find_section(slots[ticket.slot]);
+               isolated([&] { find_section(slots[ticket.slot]); });
                return ticket;
              }),
         prepare(graph, flow::unlimited,
                 [this](Ticket ticket) {
-                  fill(slots[ticket.slot]);
+                  isolated([&] { fill(slots[ticket.slot]); });
                   return ticket;
                 }),
         in_order(graph, [](const Ticket& ticket) { return ticket.number; }),
         hand_over(graph, flow::serial, [this](Ticket ticket) {
-          send(slots[ticket.slot]);
+          isolated([&] { send(slots[ticket.slot]); });
           ready.store(ticket.number + 1, std::memory_order_release);
           return flow::continue_msg();
         }) {
@@ -292,7 +293,7 @@ struct BatchPipeline::Impl {
   std::optional<Batch> take() {
     // Tickets go out in groups: waking a worker costs as much as preparing a small batch.
     if (issued - taken <= slots.size() / 2)
-      issue_tickets();
+      isolated([&] { issue_tickets(); });
     if (ready.load(std::memory_order_acquire) <= taken)
       graph.wait_for_all();
     Slot& slot = slots[taken % slots.size()];

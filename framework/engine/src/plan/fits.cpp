@@ -13,6 +13,8 @@
 
 #include <treadle/base/error.h>
 
+#include "isolated.h"
+
 namespace treadle::engine {
 
 FitSchedule::~FitSchedule() = default;
@@ -263,7 +265,7 @@ class Admission {
     // Waiting for a batch should not pick up another fit, which would train inside this one. Waits
     // for a flow graph, as those for batches are, may do so all the same (oneTBB 2021.8): that only
     // delays this fit, as no step is open then, and a fit takes nothing from its thread.
-    oneapi::tbb::this_task_arena::isolate([&] {
+    isolated([&] {
       try {
         end = schedule_.run(path_of(number), [this, number] { settle_soon(number); });
       } catch (...) {

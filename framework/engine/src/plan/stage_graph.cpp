@@ -14,6 +14,8 @@
 #include <treadle/base/dot.h>
 #include <treadle/base/error.h>
 
+#include "isolated.h"
+
 namespace treadle::engine {
 namespace flow = oneapi::tbb::flow;
 namespace {
@@ -166,7 +168,7 @@ void StageGraph::run(std::stop_token stop) const {
             return flow::continue_msg();
           }
           // A stage that waits for its own tasks must not be given another stage meanwhile.
-          oneapi::tbb::this_task_arena::isolate([&] {
+          isolated([&] {
             try {
               stages[i].work(stop);
               states[i] = State::kDone;

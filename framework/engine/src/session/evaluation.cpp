@@ -17,6 +17,8 @@
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/eval_mode_guard.h>
 
+#include "isolated.h"
+
 namespace treadle::engine {
 namespace {
 
@@ -265,7 +267,7 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
     try {
       const StreamScope on_stream(device_stream);
       ForwardContext own(stop, setup.precision);
-      evaluate_batch(setup, own, *evaluated);
+      isolated([&] { evaluate_batch(setup, own, *evaluated); });
     } catch (...) {
       evaluated->error = std::current_exception();
     }
@@ -277,8 +279,10 @@ EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std
     if (count == 1) {
       evaluate_batch(setup, context, round.front());
     } else if (count > 1) {
-      for (std::size_t i = 0; i < count; ++i)
-        node.try_put(&round[i]);
+      isolated([&] {
+        for (std::size_t i = 0; i < count; ++i)
+          node.try_put(&round[i]);
+      });
       graph.wait_for_all();
     }
     for (std::size_t i = 0; i < count; ++i) {

@@ -26,6 +26,7 @@
 
 #include "captured_steps.h"
 #include "grouped_update.h"
+#include "isolated.h"
 #include "step_numbers.h"
 
 namespace treadle::engine {
@@ -49,8 +50,8 @@ void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::in
   constexpr std::int64_t kGrain = std::int64_t{1} << 15;  // a worker takes longer to wake for less
   if (size < 2 * kGrain)
     return sum(0, size);
-  // Isolated: who waits here must not pick up other work, such as another training.
-  oneapi::tbb::this_task_arena::isolate([&] {
+  // Who waits here must not pick up other work, such as another training.
+  isolated([&] {
     oneapi::tbb::parallel_for(
         oneapi::tbb::blocked_range<std::int64_t>(0, size, kGrain),
         [&](const auto& range) { sum(range.begin(), range.end()); },
@@ -171,7 +172,7 @@ class TrainingStep::ShardGraph {
     }
     batch_ = &batch;
     stream_ = current_stream(step_.arena_.parameters().device());
-    start_.try_put(flow::continue_msg());
+    isolated([&] { start_.try_put(flow::continue_msg()); });
     graph_.wait_for_all();
     for (std::exception_ptr& error : errors_) {
       if (!error)
@@ -198,7 +199,7 @@ class TrainingStep::ShardGraph {
       arena.zero_gradients();
       shard.loss = {};
       if (begin < end)
-        shard.run(batch_->slice(begin, end - begin));
+        isolated([&] { shard.run(batch_->slice(begin, end - begin)); });
       arena.collect();
     } catch (...) {
       errors_[index] = std::current_exception();
