@@ -47,12 +47,11 @@ class GrowingBuffer {
     commit(1);
   }
 
-  /// The values as a tensor of that type that owns them: the first bytes of the buffer, which is
-  /// empty then.
+  /// The values as a tensor that owns them. The buffer is empty then.
   at::Tensor release(at::IntArrayRef shape, at::ScalarType dtype) {
     if (size_ == 0)
       return at::empty(shape, dtype);
-    reserve((size_ * c10::elementSize(dtype) + sizeof(T) - 1) / sizeof(T));
+    reserve(size_);
     capacity_ = size_ = 0;
     return at::from_blob(
         std::exchange(data_, nullptr), shape, [](void* data) { std::free(data); }, dtype);
@@ -71,9 +70,5 @@ class GrowingBuffer {
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
 };
-
-/// The values as a tensor that owns them: float32 where that holds each of them exactly, in half
-/// the memory, else float64. The buffer is empty then.
-at::Tensor release_exact(GrowingBuffer<double>& values, at::IntArrayRef shape);
 
 }  // namespace treadle::csv

@@ -13,6 +13,7 @@
 #include "growing_buffer.h"
 #include "label_dictionary.h"
 #include "line_index.h"
+#include "number_buffer.h"
 #include "table_layout.h"
 
 namespace treadle::csv {
@@ -21,21 +22,23 @@ namespace treadle::csv {
 /// dictionaries, which count in the order of appearance unless they were given.
 struct ParsedRows {
   /// Of one port or target: rows of `width` values; no rows when there are none.
-  template <typename Value>
+  template <typename Values>
   struct Part {
     std::size_t width = 0;
-    GrowingBuffer<Value> values;
+    Values values;
   };
+  using Numbers = Part<NumberBuffer>;
+  using Indices = Part<GrowingBuffer<std::int64_t>>;
 
   std::int64_t rows = 0;
-  std::int64_t dropped = 0;                    ///< left out because a value was missing
-  std::vector<Part<double>> numbers;           ///< one per port
-  std::vector<Part<std::int64_t>> categories;  ///< likewise
-  std::vector<TargetKind> target_kinds;        ///< one per target
-  std::vector<Part<double>> target_numbers;    ///< likewise, for all kinds but classes
-  std::vector<Part<std::int64_t>> target_classes;
+  std::int64_t dropped = 0;              ///< left out because a value was missing
+  std::vector<Numbers> numbers;          ///< one per port
+  std::vector<Indices> categories;       ///< likewise
+  std::vector<TargetKind> target_kinds;  ///< one per target
+  std::vector<Numbers> target_numbers;   ///< likewise, for all kinds but classes
+  std::vector<Indices> target_classes;
   std::vector<LabelDictionary> classes;
-  GrowingBuffer<double> weights;
+  NumberBuffer weights;
   GrowingBuffer<std::int64_t> groups;
   LabelDictionary group_names;
   GrowingBuffer<double> times;

@@ -122,7 +122,7 @@ void TableBuilder::finish_features(Table& table) {
     auto& categories = parsed_.categories[port];
     if (numbers.width > 0) {
       inputs.push_back(
-          release_exact(numbers.values, {parsed_.rows, static_cast<std::int64_t>(numbers.width)}));
+          numbers.values.release({parsed_.rows, static_cast<std::int64_t>(numbers.width)}));
     }
     if (categories.width > 0) {
       inputs.push_back(categories.values.release(
@@ -152,7 +152,7 @@ void TableBuilder::finish_targets(Table& table) {
           target.class_names.push_back(column.name);
       }
       table.matrices.targets.push_back(
-          release_exact(parsed_.target_numbers[t].values, {parsed_.rows, width}));
+          parsed_.target_numbers[t].values.release({parsed_.rows, width}));
     }
     targets.push_back(std::move(target));
   }
@@ -191,10 +191,10 @@ void TableBuilder::finish_classes(std::size_t t, TargetSpec& target) {
 void TableBuilder::finish_weights(Table& table) {
   if (plan_.request.purpose == Purpose::kPredict || !plan_.layout.weight)
     return;
-  const double* const weights = parsed_.weights.data();
-  if (std::all_of(weights, weights + parsed_.rows, [](double weight) { return weight == 0; }))
+  const at::Tensor weights = parsed_.weights.release({parsed_.rows});
+  if (weights.eq(0).all().item<bool>())
     fail("every row has the weight 0");
-  table.matrices.weights = release_exact(parsed_.weights, {parsed_.rows});
+  table.matrices.weights = weights;
   table.matrices.spec.has_weights = true;
 }
 

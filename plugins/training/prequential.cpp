@@ -5,12 +5,13 @@
 #include <vector>
 
 #include <treadle/base/error.h>
+#include <treadle/core/group_names.h>
 
 namespace treadle {
 namespace {
 
-std::string task_of_group(std::int64_t group) {
-  return "group " + std::to_string(group);
+std::string task_of_group(std::int64_t group, const GroupNames* names) {
+  return names != nullptr ? names->name_of(group) : "group " + std::to_string(group);
 }
 
 AdaptationTracker tracker_of(const Config& config) {
@@ -63,9 +64,10 @@ void PrequentialTraining::count(const TestedBatch& batch) {
       continue;
     group_ = group;
     if (!tracker_) {
-      tracker_.emplace(task_of_group(group), std::vector<TaskChange>());
+      tracker_.emplace(task_of_group(group, batch.group_names), std::vector<TaskChange>());
     } else {
-      tracker_->add_change({tracker_->rows() + static_cast<std::int64_t>(i), task_of_group(group)});
+      tracker_->add_change({tracker_->rows() + static_cast<std::int64_t>(i),
+                            task_of_group(group, batch.group_names)});
     }
   }
   tracker_->count(batch.rows);

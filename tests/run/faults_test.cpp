@@ -2,13 +2,18 @@
 // graph. One clear error, and the process can start another run.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 #include <stdexcept>
+#include <thread>
 
 #include <gmock/gmock.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/learning_rate_schedule.h>
@@ -189,6 +194,45 @@ TEST_F(Faults, OfAnObserverDoNotEndTheRun) {
     EXPECT_EQ(run(), expected);
     EXPECT_EQ(calls, 1) << "it was called again";
   }
+}
+
+// A plugin that computes in parallel under a lock of its own would wait for itself if its thread
+// called it again meanwhile: from the batch of another fold, say.
+TEST_F(Faults, NoPluginIsEnteredAgainWhileItWaitsForParallelWorkOfItsOwn) {
+  static thread_local std::string inside;
+  std::mutex mutex;
+  std::set<std::string> entered_again;
+  std::set<std::string> waited;
+  hook_.at = [&](std::string_view place) {
+    if (!inside.empty()) {
+      const std::lock_guard lock(mutex);
+      entered_again.insert(std::string(place) + " within " + inside);
+      return;
+    }
+    inside = place;
+    std::atomic<int> others{0};
+    const std::thread::id here = std::this_thread::get_id();
+    oneapi::tbb::parallel_for(
+        0, 16,
+        [&](int) {
+          std::this_thread::sleep_for(std::chrono::microseconds(20));
+          others += std::this_thread::get_id() == here ? 0 : 1;
+        },
+        oneapi::tbb::simple_partitioner());
+    inside.clear();
+    const std::lock_guard lock(mutex);
+    if (others > 0)
+      waited.insert(std::string(place));
+  };
+  nlohmann::json document = faulty_moons();
+  document["resources"]["workers"] = 4;
+  document["validation"]["inner"] = {{"use", "k_fold"}, {"folds", 4}};
+  const Workspace workspace;
+
+  run_workflow(runtime_, runtime_.resolve(document), workspace.options());
+
+  EXPECT_THAT(entered_again, ::testing::IsEmpty());
+  EXPECT_GT(waited.size(), 10U) << "or nothing was tried";
 }
 
 }  // namespace

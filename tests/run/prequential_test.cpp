@@ -1,5 +1,6 @@
 // Trainings that test each batch before they train on it: beside a loop by hand, through stops, for
 // any number of workers, and on data that ends or does not.
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -229,6 +230,28 @@ TEST(Prequential, RefusesWhatMakesNoSenseWhereItStands) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("/training/changes"));
   }
+}
+
+TEST(Prequential, NamesTheGroupsOfItsDataAsTheFileDoes) {
+  const Runtime runtime;
+  const Workspace workspace;
+  {
+    std::ofstream rows(workspace.folder() / "rows.csv");
+    rows << "a,site,y\n";
+    for (int row = 0; row < 300; ++row)
+      rows << row % 7 << "," << (row < 150 ? "north" : "south") << "," << row % 2 << "\n";
+  }
+  Json document = linear_on_sea();
+  document["data"] = {{"use", "csv"},
+                      {"path", (workspace.folder() / "rows.csv").string()},
+                      {"group", "site"},
+                      {"target", "y"}};
+  document["training"]["window"] = 50;
+
+  const Json found = trained(runtime, document, workspace).result.at("prequential");
+
+  EXPECT_EQ(found.at("windows").front().at("task"), "north");
+  EXPECT_EQ(found.at("changes").front().at("task"), "south");
 }
 
 }  // namespace

@@ -88,7 +88,8 @@ TEST(Shards, AreChosenByTheDocumentAloneAndWrittenDown) {
   const Workspace workspace;
   const auto small =
       run_workflow(runtime, runtime.resolve(with_shards("auto", 2)), workspace.options());
-  EXPECT_THAT(result_of(small.folder).at("choices"), Contains(StartsWith("shards: 1 (a step of about ")));
+  EXPECT_THAT(result_of(small.folder).at("choices"),
+              Contains(StartsWith("shards: 1 (a step of about ")));
 }
 
 TEST(OtherSeed, GivesOtherBits) {

@@ -86,7 +86,8 @@ TEST(CommandLine, ComplainsInOneSentence) {
        "\"plugins\" is followed by " + listed(second_words("plugins")) +
            ", not \"lits\"; did you mean \"list\"?"},
       {{"runs", "compare", "runs/a"},
-       "\"runs\" is followed by \"list\", \"export\" or \"bundle\", not \"compare\"; \"compare\" is a command "
+       "\"runs\" is followed by \"list\", \"export\" or \"bundle\", not \"compare\"; \"compare\" "
+       "is a command "
        "of its own"},
       {{"--json", "run"}, "options follow the command: \"workflow-runner COMMAND --json\""},
       {{"run"}, "run expects DOCUMENT; usage: workflow-runner run DOCUMENT [OPTION…]"},

@@ -228,6 +228,17 @@ TEST(LoggedValues, AddsUpWhatShardsShowedInTheirOrder) {
   EXPECT_EQ(second.means()[1].value, 6) << "the other is as it was";
 }
 
+TEST(LoggedValues, CountEachRowOnce) {
+  LoggedValues values;
+  values.weigh_by(8);
+  values.add("mean", at::tensor(3.0, at::kDouble));
+  values.weigh_by(2);
+  values.add("mean", at::tensor(8.0, at::kDouble));
+
+  ASSERT_EQ(values.means().size(), 1U);
+  EXPECT_EQ(values.means()[0].value, (8 * 3.0 + 2 * 8.0) / 10);
+}
+
 TEST(LoggedValues, ContinueFromWhereTheyWereSaved) {
   LoggedValues values;
   values.add("a", at::full({}, 0.1, at::kDouble));

@@ -200,8 +200,12 @@ TEST(LoggedTags, AreTagsOfTheGraphEachOnce) {
 
   EXPECT_EQ(message({{"head", std::nullopt}}),
             "the graph has no tag and no node \"head\"; did you mean \"heads\"?");
-  EXPECT_EQ(message({{"sum", std::nullopt}, {"sum", Reduction::kMax}}),
-            "\"sum\" is to be logged twice; leave one of them out");
+  for (const std::optional<Reduction> by : {std::optional<Reduction>(), {Reduction::kMax}}) {
+    EXPECT_EQ(message({{"sum", by}, {"sum", by}}),
+              "\"sum\" is to be logged twice; leave one of them out");
+  }
+  EXPECT_EQ(message({{"sum", Reduction::kMean}, {"sum", Reduction::kMax}}), "");
+  EXPECT_THAT(graph->logged_names(), ::testing::IsSupersetOf({"sum", "sum.max"}));
 }
 
 TEST(Parts, AreTheParametersOfTagsAndGroups) {

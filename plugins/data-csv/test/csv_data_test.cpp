@@ -140,6 +140,23 @@ TEST_F(CsvDataTest, HoldsNumbersExactlyInTheNarrowestType) {
   EXPECT_EQ(targets(*wide), (Values{2, 4, 0.1}));
 }
 
+TEST_F(CsvDataTest, HoldsAllNumbersWhereverTheFirstFractionStands) {
+  for (const int fraction : {0, 1023, 1024, 2500, 4999}) {
+    std::string text = "a,y\n";
+    Values expected;
+    for (int row = 0; row < 5000; ++row) {
+      text += std::to_string(row) + (row == fraction ? ".1" : "") + ",0\n";
+      expected.push_back(row == fraction ? std::stod(std::to_string(row) + ".1") : row);
+    }
+    write(text);
+
+    const auto data = open();
+
+    EXPECT_EQ(batch(*data).inputs[0].scalar_type(), at::kDouble);
+    EXPECT_EQ(features(*data), expected) << fraction;
+  }
+}
+
 TEST_F(CsvDataTest, TextLabelsAreClassesInOrder) {
   write("a,y\n1,pear\n2,apple\n3,pear\n");
 

@@ -53,6 +53,12 @@ std::optional<Reduction> reduction_named(std::string_view word) {
   return std::nullopt;
 }
 
+std::string_view name_of(Reduction reduction) {
+  return std::find_if(std::begin(kWords), std::end(kWords),
+                      [&](const Word& known) { return known.reduction == reduction; })
+      ->word;
+}
+
 at::Tensor reduced(std::string_view name, const at::Tensor& value,
                    std::optional<Reduction> reduction) {
   const auto refuse = [&](const std::string& what) {
@@ -77,28 +83,29 @@ at::Tensor reduced(std::string_view name, const at::Tensor& value,
   return word->apply(plain).to(at::kDouble);
 }
 
-void LoggedValues::add(std::string_view name, at::Tensor sum, std::int64_t count) {
+void LoggedValues::add(std::string_view name, at::Tensor sum, std::int64_t rows) {
   const auto known =
       std::find_if(sums_.begin(), sums_.end(), [&](const Sum& one) { return one.name == name; });
   if (known == sums_.end()) {
-    sums_.push_back({std::string(name), std::move(sum), count});
+    sums_.push_back({std::string(name), std::move(sum), rows});
     return;
   }
   // Not in place: the first sum may be another object's.
   const at::NoGradGuard no_gradients;
   known->sum = known->sum.add(sum);
-  known->count += count;
+  known->rows += rows;
 }
 
 void LoggedValues::add(std::string_view name, const at::Tensor& value,
                        std::optional<Reduction> reduction) {
-  add(name, reduced(name, value, reduction), 1);
+  const at::Tensor one = reduced(name, value, reduction);
+  add(name, rows_ == 1 ? one : one.mul(static_cast<double>(rows_)), rows_);
 }
 
 void LoggedValues::add(const LoggedValues& other) {
   // Copies: a captured step writes its values into the same memory again.
   for (const Sum& sum : other.sums_)
-    add(sum.name, sum.sum.clone(), sum.count);
+    add(sum.name, sum.sum.clone(), sum.rows);
 }
 
 std::vector<MetricValue> LoggedValues::means() const {
@@ -108,7 +115,7 @@ std::vector<MetricValue> LoggedValues::means() const {
   const at::Tensor numbers = state().tensor("sums");
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     means.push_back({sums_[i].name,
-                     numbers.data_ptr<double>()[i] / static_cast<double>(sums_[i].count),
+                     numbers.data_ptr<double>()[i] / static_cast<double>(sums_[i].rows),
                      Direction::kNone});
   }
   return means;
@@ -120,11 +127,11 @@ StateDict LoggedValues::do_state() const {
     return state;
   std::vector<at::Tensor> sums;
   nlohmann::json names = nlohmann::json::array();
-  nlohmann::json counts = nlohmann::json::array();
+  nlohmann::json rows = nlohmann::json::array();
   for (const Sum& sum : sums_) {
     sums.push_back(sum.sum);
     names.push_back(sum.name);
-    counts.push_back(sum.count);
+    rows.push_back(sum.rows);
   }
   // Sums that were loaded lie on the CPU until a batch is added to them.
   const bool together = std::all_of(sums.begin(), sums.end(), [&](const at::Tensor& sum) {
@@ -136,7 +143,7 @@ StateDict LoggedValues::do_state() const {
   }
   state.put("sums", at::stack(sums).cpu());  // the one time that the device is waited for
   state.put("names", std::move(names));
-  state.put("counts", std::move(counts));
+  state.put("rows", std::move(rows));
   return state;
 }
 
@@ -145,16 +152,16 @@ void LoggedValues::do_load_state(const StateDict& state) {
   if (state.empty())
     return;
   const nlohmann::json& names = state.value("names");
-  const nlohmann::json& counts = state.value("counts");
+  const nlohmann::json& rows = state.value("rows");
   const at::Tensor& sums = state.tensor("sums");
   if (sums.dim() != 1 || sums.scalar_type() != at::kDouble || !names.is_array() ||
-      !counts.is_array() || names.size() != counts.size() ||
+      !rows.is_array() || names.size() != rows.size() ||
       sums.size(0) != static_cast<std::int64_t>(names.size())) {
     throw StorageError("the saved sums of logged values do not fit their names");
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     sums_.push_back({names[i].get<std::string>(), sums[static_cast<std::int64_t>(i)].clone(),
-                     counts[i].get<std::int64_t>()});
+                     rows[i].get<std::int64_t>()});
   }
 }
 

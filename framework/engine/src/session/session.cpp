@@ -184,7 +184,7 @@ class Session final : public TrainingSession,
       const auto* const first = groups.data_ptr<std::int64_t>();
       tested_.groups.assign(first, first + groups.numel());
     }
-    return TestedBatch{batch.size(), tested_.groups};
+    return TestedBatch{batch.size(), tested_.groups, setup_.group_names};
   }
 
   bool step(double learning_rate) override {

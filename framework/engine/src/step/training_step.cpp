@@ -104,6 +104,8 @@ class TrainingStep::Shard {
   void run(const Batch& batch) {
     const at::AutoGradMode gradients(true);
     const TaskRandom random = generators ? TaskRandom(*generators) : TaskRandom(seed_);
+    logged.weigh_by(batch.size());
+    logged_by_step.weigh_by(batch.size());
     loss = {strategy_ != nullptr ? strategy_->add_gradients(task_, batch, context_)
                                  : back_propagate(task_, batch, context_),
             batch.size()};

@@ -371,7 +371,11 @@ std::shared_ptr<Graph> Graph::sub(std::string_view tag) const {
 
 void Graph::set_logged_tags(const std::vector<LoggedTag>& tags) {
   std::vector<Impl::LoggedValue> logged;
-  const auto add = [&](const std::string& name, std::size_t place, std::optional<Reduction> by) {
+  const auto is_taken = [&](const std::string& name) {
+    return std::any_of(logged.begin(), logged.end(),
+                       [&](const Impl::LoggedValue& one) { return one.name == name; });
+  };
+  const auto add = [&](std::string name, std::size_t place, std::optional<Reduction> by) {
     // Where sizes are known, a value of several elements without a reduction is refused now. Else
     // ForwardContext::log() refuses it in the first step.
     const std::optional<TensorSpec>& result = impl_->nodes[place].result;
@@ -382,14 +386,17 @@ void Graph::set_logged_tags(const std::vector<LoggedTag>& tags) {
                        "{\"tag\": " +
                        quote_text(name) + ", \"reduction\": \"mean\"}");
     }
-    const bool is_known =
-        std::any_of(logged.begin(), logged.end(),
-                    [&](const Impl::LoggedValue& one) { return one.name == name; });
-    if (is_known)
-      throw UsageError(quote_text(name) + " is to be logged twice; leave one of them out");
     std::optional<std::size_t>& slot = impl_->places[place].tag_slot;
     if (!slot)
       slot = impl_->tag_slots++;
+    const std::string plain = name;
+    const bool is_same = std::any_of(logged.begin(), logged.end(), [&](const auto& one) {
+      return one.tag_slot == *slot && one.by == by;
+    });
+    if (by && is_taken(name))  // by another reduction before
+      name += "." + std::string(name_of(*by));
+    if (is_same || is_taken(name))
+      throw UsageError(quote_text(plain) + " is to be logged twice; leave one of them out");
     logged.push_back({name, *slot, by});
   };
   for (const LoggedTag& one : tags) {

@@ -10,11 +10,14 @@
 
 namespace treadle {
 
+class GroupNames;
+
 /// A batch that was predicted before it is trained on.
 struct TestedBatch {
   std::int64_t rows = 0;
   /// The group of each row; empty where the data has no groups. Valid until the batch after it.
   std::span<const std::int64_t> groups = {};
+  const GroupNames* group_names = nullptr;  ///< null: a group is known by its number
 };
 
 /// One training in the hands of a loop (TrainingWorkflow): the model, its data and everything that

@@ -35,6 +35,7 @@ struct SessionSetup {
   BatchSource* example = nullptr;
   /// The group of each row of the data, for that loop: int64 [N], or undefined.
   at::Tensor row_groups = {};
+  const GroupNames* group_names = nullptr;  ///< of them; null: they are known by their numbers
   /// The rows set aside for the structure of the model (structure_search.h), to train on, and
   /// prepared like validation rows. Null: there are none.
   BatchSource* structure_training = nullptr;

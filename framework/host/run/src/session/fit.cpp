@@ -190,6 +190,7 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   (tests_first ? setup_.example : setup_.validation) = validation_.get();
   if (tests_first && !stream)
     setup_.row_groups = rows.groups();
+  setup_.group_names = data.names;
   setup_.metrics = views(metrics_);
   setup_.preparation = &preparation_;
   for (const auto& callback : callbacks_)
