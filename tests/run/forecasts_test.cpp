@@ -139,18 +139,18 @@ TEST(Forecasts, ContinueEachSeriesBeyondTheHorizonOfTheModel) {
   const Predictor predictor = Predictor::load(runtime, trained(workspace, document).folder);
   const fs::path output = workspace.folder() / "predicted.csv";
 
-  EXPECT_EQ(predictor.continue_series(series, output, 5), 10);
+  EXPECT_EQ(predictor.continue_series(series, output, 5).rows, 10);
 
   EXPECT_THAT(
       lines_of(output),
       ElementsAre("row,position,series,time,y", "0,0,zigzag,40,0", "0,1,zigzag,41,1",
                   "0,2,zigzag,42,0", "0,3,zigzag,43,1", "0,4,zigzag,44,0", "1,0,slope,40,76",
                   "1,1,slope,41,78", "1,2,slope,42,76", "1,3,slope,43,78", "1,4,slope,44,76"));
-  EXPECT_EQ(predictor.continue_series(series, output, 1), 2);
+  EXPECT_EQ(predictor.continue_series(series, output, 1).rows, 2);
   EXPECT_THAT(lines_of(output),
               ElementsAre("row,position,series,time,y", "0,0,zigzag,40,0", "1,0,slope,40,76"));
   // Each window of the file, with the time of what it predicts.
-  EXPECT_EQ(predictor.predict_file(series, output), 2 * 37);
+  EXPECT_EQ(predictor.predict_file(series, output).rows, 2 * 37);
   const std::vector<std::string> windows = lines_of(output);
   EXPECT_EQ(windows[1], "0,0,zigzag,4,0");
   EXPECT_EQ(windows.back(), "73,1,slope,41,78");
@@ -168,7 +168,7 @@ TEST(Forecasts, CannotBeContinuedFromInputsThatNobodyPredicts) {
   const Predictor predictor = Predictor::load(runtime, trained(workspace, document).folder);
   const fs::path output = workspace.folder() / "predicted.csv";
 
-  EXPECT_EQ(predictor.continue_series(series, output, 2), 2) << "as far as the model predicts";
+  EXPECT_EQ(predictor.continue_series(series, output, 2).rows, 2) << "as far as the model predicts";
   try {
     predictor.continue_series(series, output, 3);
     ADD_FAILURE() << "nobody knows the next days";
@@ -207,7 +207,7 @@ TEST(Forecasts, HaveIntervalsInTheUnitsOfTheirWindows) {
     document["loss"] = {{"use", loss}, {"quantiles", {0.1, 0.5, 0.9}}};
     const Predictor predictor = Predictor::load(runtime, trained(workspace, document).folder);
     const fs::path output = workspace.folder() / "predicted.csv";
-    ASSERT_EQ(predictor.predict_file(series, output), 2 * 37);
+    ASSERT_EQ(predictor.predict_file(series, output).rows, 2 * 37);
 
     const std::vector<std::string> lines = lines_of(output);
 

@@ -181,7 +181,7 @@ TEST_F(GroupScales, OfASeriesWithoutTrainingRowsAreAnErrorThatNamesIt) {
   document["metrics"] = {"mae"};
   document["transforms"][0]["handle_unknown"] = "overall";
   const Predictor lenient = Predictor::load(runtime_, run(document).folder);
-  EXPECT_EQ(lenient.predict_file(path("new.csv"), path("out.csv")), 2 * (kDays - 4));
+  EXPECT_EQ(lenient.predict_file(path("new.csv"), path("out.csv")).rows, 2 * (kDays - 4));
   EXPECT_GT(lenient.evaluate_file(path("new.csv")).at("metrics").at("mae").get<double>(), 0);
 
   // Within a training: a fold without rows of the series it is judged by.

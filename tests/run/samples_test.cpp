@@ -138,8 +138,9 @@ TEST_F(Samples, OfPathsSpreadAsTheForecastOfAnAutoregressionDoes) {
   write_series(path("series.csv"), {0, 20});
   const Predictor predictor = trained(autoregression(workspace_, path("series.csv")));
 
-  EXPECT_EQ(predictor.continue_series(path("series.csv"), path("out.csv"), kSteps, {kPaths, 5}),
-            2 * kSteps);
+  EXPECT_EQ(
+      predictor.continue_series(path("series.csv"), path("out.csv"), kSteps, {kPaths, 5}).rows,
+      2 * kSteps);
 
   const Table table(path("out.csv"));
   const at::Tensor samples = table.samples("y");

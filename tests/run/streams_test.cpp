@@ -332,7 +332,8 @@ TEST(Samples, WindowsOfASeriesTrainAreTestedAndPredict) {
   const Predictor predictor = Predictor::load(runtime, outcome.folder);
   const fs::path fresh = write_waves(workspace.folder(), 20, false);
   const fs::path predicted = workspace.folder() / "predicted.csv";
-  EXPECT_EQ(predictor.predict_file(fresh, predicted), 13);  // the last one ends with the last row
+  EXPECT_EQ(predictor.predict_file(fresh, predicted).rows,
+            13);  // the last one ends with the last row
   EXPECT_THAT(testing::read_file(predicted), HasSubstr("row,position,time,level\n0,0,"));
   EXPECT_LT(predictor.evaluate_file(data).at("metrics").at("rmse").get<double>(), 0.05);
 }

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <treadle/base/problem.h>
+
 #include "watched_runs.h"
 
 namespace treadle {
@@ -55,6 +57,29 @@ TEST_F(WholeLosses, AutomaticShardsAreOne) {
                 .at("resources")
                 .at("shards"),
             1);
+}
+
+TEST_F(WholeLosses, OfOneRowHaveNoGradientAndSaySo) {
+  json document = correlated(1024);
+  document["training"]["batch_size"] = 1;
+  try {
+    run(document);
+    FAIL() << "trained on batches of one row";
+  } catch (const DocumentError& error) {
+    EXPECT_THAT(error.what(),
+                ::testing::AllOf(::testing::HasSubstr("/loss"), ::testing::HasSubstr("of one row"),
+                                 ::testing::HasSubstr("training.batch_size")));
+  }
+
+  const auto says_so = [&](int batch_size) {
+    document["training"]["batch_size"] = batch_size;
+    return testing::read_file(run(document).folder / "events.jsonl").find("batch of each epoch") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(says_so(19)) << "96 training rows";
+  EXPECT_FALSE(says_so(24));
+  document["training"]["drop_last"] = "single";
+  EXPECT_FALSE(says_so(19)) << "the remedy";
 }
 
 }  // namespace

@@ -82,16 +82,21 @@ void predict(const CommandLine& line) {
   const SampleOptions samples = samples_of(line);
   const Runtime runtime = make_runtime(line);
   const Predictor predictor = Predictor::load(runtime, line.arguments[0], device_for_use(line));
-  const std::int64_t rows =
+  const WrittenPredictions written =
       continues ? predictor.continue_series(line.arguments[1], output, steps, samples)
                 : predictor.predict_file(line.arguments[1], output, keep, samples);
   if (is_standard_output(output))
     return;  // nothing but the rows
   if (line.has("json")) {
-    print(Json{{"rows", rows}, {"output", output}});
+    print(Json{{"rows", written.rows}, {"crossed", written.crossed}, {"output", output}});
   } else if (!line.has("quiet")) {
-    print(std::to_string(rows) + (rows == 1 ? " row" : " rows") + " predicted, in " + output +
-          "\n");
+    print(std::to_string(written.rows) + (written.rows == 1 ? " row" : " rows") +
+          " predicted, in " + output + "\n");
+    if (written.crossed > 0) {
+      print("note: in " + std::to_string(written.crossed) +
+            (written.crossed == 1 ? " line" : " lines") +
+            " a quantile is above one of a higher level\n");
+    }
   }
 }
 

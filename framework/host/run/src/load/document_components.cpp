@@ -253,6 +253,11 @@ void DocumentComponents::expect_whole_batches() const {
                     "is computed over whole batches and cannot be cut into shards; set "
                     "resources.shards to 1");
     }
+    if (training_plan().batch_size == 1) {
+      given[i].fail("use",
+                    "is computed over whole batches, and of one row it has no gradient; set "
+                    "training.batch_size to 2 or more");
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include <ATen/ops/arange.h>
@@ -33,6 +34,24 @@ void add_position(std::int64_t place, at::IntArrayRef positions, std::string& te
     index[i] = place % positions[i];
   for (const std::int64_t at : index)
     text += "," + std::to_string(at);
+}
+
+/// Where a quantile is above one of a higher level, at any of the width's numbers:
+/// [B, positions...]; undefined where there are not two quantiles.
+at::Tensor crossing(const Prediction& prediction) {
+  std::vector<const Prediction::Extra*> quantiles;
+  for (const Prediction::Extra& extra : prediction.extras) {
+    if (!std::isnan(extra.level))
+      quantiles.push_back(&extra);
+  }
+  std::sort(quantiles.begin(), quantiles.end(),
+            [](const auto* a, const auto* b) { return a->level < b->level; });
+  at::Tensor crosses;
+  for (std::size_t i = 1; i < quantiles.size(); ++i) {
+    const at::Tensor here = quantiles[i - 1]->values.gt(quantiles[i]->values).any(-1);
+    crosses = crosses.defined() ? crosses.logical_or_(here) : here;
+  }
+  return crosses;
 }
 
 at::Tensor wide(const at::Tensor& tensor) {
@@ -76,12 +95,19 @@ void PredictionWriter::write(const Predictions& predictions, const Batch& batch)
     write_header(columns);
   }
   std::vector<Shown> shown;
-  for (const Prediction& prediction : predictions)
+  at::Tensor crosses;
+  for (const Prediction& prediction : predictions) {
     shown.emplace_back(prediction);
+    if (const at::Tensor of_target = crossing(prediction); of_target.defined())
+      crosses = crosses.defined() ? crosses.logical_or_(of_target) : of_target;
+  }
   const at::IntArrayRef sizes = shown.front().values.sizes();
   const at::IntArrayRef positions = sizes.slice(1, sizes.size() - 2);
   const std::int64_t per_row = c10::multiply_integers(positions);
   const at::Tensor real = real_positions(batch, sizes.slice(0, sizes.size() - 1));
+  if (crosses.defined()) {
+    crossed_ += (real.defined() ? crosses.logical_and_(real) : crosses).sum().item<std::int64_t>();
+  }
   const std::int64_t* rows = batch.rows.data_ptr<std::int64_t>();
   const bool with_rows = shows_rows();
   std::string text;

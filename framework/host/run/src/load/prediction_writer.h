@@ -42,6 +42,8 @@ class PredictionWriter {
 
   /// Writes nothing where no prediction is among the contents.
   void write(const Predictions& predictions, const Batch& batch);
+  /// Positions written so far at which quantiles of a target are not in their order.
+  std::int64_t crossed() const { return crossed_; }
   /// Whether anything was written.
   bool has_written() const { return has_header_; }
 
@@ -75,6 +77,7 @@ class PredictionWriter {
   std::vector<std::vector<std::string>> kept_;  // by column, row
   std::vector<std::string> label_names_;
   Labels labels_;
+  std::int64_t crossed_ = 0;
   bool has_header_ = false;  // its columns depend on what is predicted
 };
 

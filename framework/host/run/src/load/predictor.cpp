@@ -331,8 +331,9 @@ std::vector<std::int64_t> last_samples(const SampleReader& samples,
 
 }  // namespace
 
-std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& output,
-                                        std::int64_t steps, const SampleOptions& drawn) const {
+WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::path& output,
+                                              std::int64_t steps,
+                                              const SampleOptions& drawn) const {
   TREADLE_EXPECTS(steps >= 1, "there is a step to predict");
   impl_->expect_drawn(drawn);
   const auto provider = impl_->open(data, OpenRequest::Purpose::kPredict);
@@ -386,6 +387,7 @@ std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& ou
     target.shape =
         width == 0 ? std::vector<std::int64_t>{steps} : std::vector<std::int64_t>{steps, width};
   }
+  WrittenPredictions counted;
   write_file_atomically(output, [&](FileWriter& file) {
     internal::PredictionWriter writer(file, targets, {});
     std::vector<std::string> names;
@@ -417,8 +419,10 @@ std::int64_t Predictor::continue_series(const fs::path& data, const fs::path& ou
       written.rows = windows.rows;
       writer.write(forecast.of(std::move(windows), steps, drawn), written);
     }
+    counted.crossed = writer.crossed();
   });
-  return static_cast<std::int64_t>(chosen.size()) * steps;
+  counted.rows = static_cast<std::int64_t>(chosen.size()) * steps;
+  return counted;
 }
 
 std::int64_t Predictor::Impl::write_predictions(
@@ -454,16 +458,17 @@ std::int64_t Predictor::Impl::write_predictions(
   return over_rows(*provider, visiting, samples).rows;
 }
 
-std::int64_t Predictor::predict_file(const fs::path& data, const fs::path& output,
-                                     const std::vector<std::string>& keep,
-                                     const SampleOptions& samples) const {
+WrittenPredictions Predictor::predict_file(const fs::path& data, const fs::path& output,
+                                           const std::vector<std::string>& keep,
+                                           const SampleOptions& samples) const {
   impl_->expect_drawn(samples);
-  std::int64_t rows = 0;
+  WrittenPredictions written;
   write_file_atomically(output, [&](FileWriter& file) {
     internal::PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
-    rows = impl_->write_predictions(data, keep, samples, std::array{&writer});
+    written.rows = impl_->write_predictions(data, keep, samples, std::array{&writer});
+    written.crossed = writer.crossed();
   });
-  return rows;
+  return written;
 }
 
 std::int64_t Predictor::label_file(const fs::path& data, const fs::path& targets,

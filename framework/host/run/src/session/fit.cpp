@@ -151,6 +151,12 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
                                                     std::to_string(samples) + " in a pass,") +
                     " and a batch has " + std::to_string(plan.batch_size));
   }
+  if (!stream && !plan.drop_last && !plan.drop_single && !objective_->is_additive() &&
+      samples > 1 && samples % plan.batch_size == 1) {
+    notes_.push_back(
+        "loss: the last batch of each epoch has one row, of which a loss over whole batches has no "
+        "gradient; \"drop_last\": \"single\" in \"training\" leaves it out");
+  }
   const bool tests_first = plan.test_window.has_value();
   const engine::PipelineOptions to_train{.batch_size = plan.batch_size,
                                          .shuffle = plan.shuffle,

@@ -37,6 +37,14 @@ struct PredictOptions {
   std::vector<std::string> groups = {};
 };
 
+/// What a file of predictions holds.
+struct WrittenPredictions {
+  std::int64_t rows = 0;
+  /// Lines in which a quantile is above one of a higher level: 0.1 above 0.9. A model whose
+  /// quantiles are outputs of their own may let them cross.
+  std::int64_t crossed = 0;
+};
+
 /// A finished run's model, ready to be used: with the run's own transforms, class names and
 /// columns.
 ///
@@ -74,11 +82,12 @@ class Predictor {
   /// pixels) has a row per position. The columns of the file that `keep` names are copied behind
   /// `row`; one that is called like a column of the predictions is written as "<name> (data)". Of
   /// samples made of rows, `series` and `time` of what is predicted, where the data has them. With
-  /// `samples`, columns "y.sample_0", "y.sample_1" … behind those of target y. Returns the number
-  /// of rows of the data.
-  std::int64_t predict_file(const std::filesystem::path& data, const std::filesystem::path& output,
-                            const std::vector<std::string>& keep = {},
-                            const SampleOptions& samples = {}) const;
+  /// `samples`, columns "y.sample_0", "y.sample_1" … behind those of target y. Counts the rows of
+  /// the data.
+  WrittenPredictions predict_file(const std::filesystem::path& data,
+                                  const std::filesystem::path& output,
+                                  const std::vector<std::string>& keep = {},
+                                  const SampleOptions& samples = {}) const;
 
   /// Labels a file with the model's predictions, as data that another model can be trained on.
   /// Writes a CSV `targets`: the columns that `keep` names, then those of the targets by their own
@@ -98,10 +107,10 @@ class Predictor {
   /// predict_file() has them. A series too short for a sample is an error, unless the sequence
   /// skips such series. With `samples`, a column of samples is a path: beyond the horizon the model
   /// is given what was drawn for the same path, and mean and quantiles are those of the paths.
-  /// Returns how many rows it wrote.
-  std::int64_t continue_series(const std::filesystem::path& data,
-                               const std::filesystem::path& output, std::int64_t steps,
-                               const SampleOptions& samples = {}) const;
+  /// Counts the rows that it wrote.
+  WrittenPredictions continue_series(const std::filesystem::path& data,
+                                     const std::filesystem::path& output, std::int64_t steps,
+                                     const SampleOptions& samples = {}) const;
 
   /// Evaluates the model on a file that has the target: {"loss", "metrics", "sample_count",
   /// "validation_time_seconds", "tables"} as in result.json's "validation".
