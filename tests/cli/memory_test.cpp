@@ -100,7 +100,8 @@ class MemoryOfARun : public CommandFixture {
   }
 };
 
-TEST_F(MemoryOfARun, OnAMillionRowsIsAtMostTwoAndAHalfTimesTheirSize) {
+// Fractions, which no float32 holds, are held as float64.
+TEST_F(MemoryOfARun, OnAMillionRowsIsAtMostOneAndAHalfTimesTheirSize) {
   given_table(1'000'000, 20);
   write("table.json", R"({"treadle": 1, "name": "table", "seed": 1,
     "data": {"use": "csv", "path": "table.csv", "target": "x19"},
@@ -111,10 +112,10 @@ TEST_F(MemoryOfARun, OnAMillionRowsIsAtMostTwoAndAHalfTimesTheirSize) {
   const Finished done = run({"run", "table.json", "--json"});
 
   ASSERT_EQ(done.code, 0) << done.err << done.out;
-  const double size = 1e6 * 20 * sizeof(float);
+  const double size = 1e6 * 20 * sizeof(double);
   const double peak = peak_above_baseline(done.json().at("result"));
   RecordProperty("peak_over_size", std::to_string(peak / size));
-  EXPECT_LE(peak, 2.5 * size);
+  EXPECT_LE(peak, 1.5 * size);
 }
 
 // What grew by the row or by the sample: the table and its targets would be 108 MB more, the
