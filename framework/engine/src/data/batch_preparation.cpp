@@ -94,7 +94,7 @@ at::Tensor fitting(at::Tensor memory, const at::Tensor& value, c10::ScalarType d
 }
 
 /// Puts `to` in the place of `value`, which is kept if it is what was gathered.
-void exchange(at::Tensor& value, at::Tensor to, BatchPreparation::Memory::Converted* memory) {
+void replace(at::Tensor& value, at::Tensor to, BatchPreparation::Memory::Converted* memory) {
   at::Tensor before = std::exchange(value, std::move(to));
   if (memory == nullptr)
     return;
@@ -198,7 +198,7 @@ void BatchPreparation::to_numbers(Batch& batch, Memory* memory) const {
     at::Tensor numbers =
         fitting(converted != nullptr ? std::move(converted->rounded) : at::Tensor(), input, dtype_);
     numbers.copy_(input);
-    exchange(input, std::move(numbers), converted);
+    replace(input, std::move(numbers), converted);
   }
 }
 
@@ -211,7 +211,7 @@ void BatchPreparation::to_float64(Batch& batch, Memory* memory) const {
     at::Tensor wide = fitting(converted != nullptr ? std::move(converted->float64) : at::Tensor(),
                               input, at::kDouble);
     wide.copy_(input);
-    exchange(input, std::move(wide), converted);
+    replace(input, std::move(wide), converted);
   }
   for (std::size_t i = 0; i < batch.targets.size(); ++i) {
     at::Tensor& target = batch.targets[i];
@@ -230,8 +230,8 @@ void BatchPreparation::round(Batch& batch, Memory* memory) const {
                            const auto& fail) {
     at::Tensor to =
         fitting(converted != nullptr ? std::move(converted->rounded) : at::Tensor(), value, dtype_);
-    const bool is_on_host = value.device().is_cpu() && dtype_ == at::kFloat;
-    if (!is_on_host) {
+    // On a device nothing is looked at: the host would have to wait.
+    if (!value.device().is_cpu() || dtype_ != at::kFloat || !is_float64(value)) {
       to.copy_(value);
     } else if (round_to_float(value.contiguous(), to)) {
       fail();
@@ -250,14 +250,14 @@ void BatchPreparation::round(Batch& batch, Memory* memory) const {
     if (!needs_rounding(input))
       continue;
     Memory::Converted* const converted = memory != nullptr ? &memory->inputs[i] : nullptr;
-    exchange(input,
-             rounded(input, converted,
-                     [&] {
-                       fail_too_large("input " + quote_text(is_of_spec ? spec_.inputs[i].name : ""),
-                                      is_of_spec ? spec_.inputs[i].columns : std::vector<Column>(),
-                                      input, batch.rows);
-                     }),
-             converted);
+    replace(input,
+            rounded(input, converted,
+                    [&] {
+                      fail_too_large("input " + quote_text(is_of_spec ? spec_.inputs[i].name : ""),
+                                     is_of_spec ? spec_.inputs[i].columns : std::vector<Column>(),
+                                     input, batch.rows);
+                    }),
+            converted);
   }
   for (std::size_t i = 0; i < batch.targets.size(); ++i) {
     at::Tensor& target = batch.targets[i];
@@ -275,7 +275,7 @@ void BatchPreparation::round(Batch& batch, Memory* memory) const {
   }
   const auto round_weights = [&](at::Tensor& weights, Memory::Converted* converted) {
     if (needs_rounding(weights)) {
-      exchange(weights, rounded(weights, converted, [] {}), converted);
+      replace(weights, rounded(weights, converted, [] {}), converted);
     }
   };
   for (std::size_t i = 0; i < batch.position_weights.size(); ++i)
