@@ -57,7 +57,8 @@ TEST_F(Verify, FindsTheSameBitsWhereverTheTrainingIsKilled) {
   EXPECT_EQ(text.code, 0);
   EXPECT_THAT(text.out, AllOf(HasSubstr("the same weights, history and result"),
                               HasSubstr("kept in kept/again-")));
-  EXPECT_TRUE(fs::exists(folder() / "kept"));
+  const Finished other = this->run({"verify", run, "-o", "kept", "--set", "seed=5"});
+  EXPECT_EQ(other.code, 6) << "the run that was kept before was taken for the new one";
 }
 
 TEST_F(Verify, NamesTheFirstDifferenceOfEachKindAndOtherConditions) {

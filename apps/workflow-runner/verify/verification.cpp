@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <random>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -88,13 +89,22 @@ std::int64_t kills_of(const CommandLine& line) {
   return kills;
 }
 
+std::set<fs::path> entries_of(const fs::path& folder) {
+  std::set<fs::path> entries;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    entries.insert(entry.path());
+  return entries;
+}
+
+/// The training of the run's document in a folder.
 class Rerun {
  public:
   Rerun(const CommandLine& line, const Evidence& before, const fs::path& folder)
       : before_(before),
         options_(passed_on(line)),
         folder_(folder),
-        document_(folder / "verified.json") {
+        document_(folder / "verified.json"),
+        others_(entries_of(folder)) {
     write_file_atomically(document_, before.document.dump(2));
     // Relative paths of --set are those of the folder that one works in.
     begin_ = {before.searched ? "tune" : "run", "/dev/stdin", "--output", folder.string()};
@@ -122,7 +132,7 @@ class Rerun {
   /// Empty before it is made.
   fs::path run() const {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-      if (entry.is_directory() && fs::exists(entry.path() / "workflow.json"))
+      if (!others_.contains(entry.path()) && fs::exists(entry.path() / "workflow.json"))
         return entry.path();
     }
     return {};
@@ -179,6 +189,7 @@ class Rerun {
   const std::vector<std::string> options_;
   const fs::path folder_;
   const fs::path document_;
+  const std::set<fs::path> others_;  // in the folder before
   std::vector<std::string> begin_;
   bool is_data_known_ = false;
 };
