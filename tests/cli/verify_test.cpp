@@ -103,6 +103,18 @@ TEST_F(Verify, ABundleIsVerifiedWithDataThatLiesElsewhere) {
   EXPECT_THAT(other.err, AllOf(HasSubstr("the data is not that of the run"), HasSubstr("hash")));
 }
 
+TEST_F(Verify, RefusesARunThatWentOnFromAnother) {
+  const std::string run = trained();
+  ASSERT_EQ(this->run({"run", "--from", run, "--set", "training.epochs=14", "-o", "further"}).code,
+            0);
+  const fs::path further = fs::directory_iterator(folder() / "further")->path();
+
+  const Finished done = this->run({"verify", further.string()});
+
+  EXPECT_EQ(done.code, 2);
+  EXPECT_THAT(done.err, AllOf(HasSubstr("went on from"), HasSubstr(run)));
+}
+
 TEST_F(Verify, RefusesWhatIsNoFinishedRun) {
   fs::create_directories(folder() / "nothing");
   write("text.json", "{\"a\": 1}");

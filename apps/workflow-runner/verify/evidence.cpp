@@ -190,9 +190,11 @@ Json bundle_of(const Evidence& evidence) {
 std::vector<std::string> different_conditions(const Json& before, const Json& here) {
   std::vector<std::string> found;
   for (const auto& [key, value] : before.items()) {
-    const bool is_machine_s = key.find("bytes") != std::string::npos || key == "plugins";
+    // Bits do not depend on the number of workers; plugins are compared below.
+    const bool is_no_matter =
+        key.find("bytes") != std::string::npos || key == "plugins" || key == "workers";
     const Json now = here.value(key, Json());
-    if (!is_machine_s && now != value)
+    if (!is_no_matter && now != value)
       found.push_back(key + " is " + shown(now) + " here, was " + shown(value));
   }
   const std::map<std::string, std::string> builds_here = builds(here);

@@ -200,6 +200,11 @@ Verification verify_run(const CommandLine& line) {
   const fs::path given = line.arguments[0];
   const std::int64_t kills = kills_of(line);
   const Evidence before = evidence_of(given);
+  if (before.environment.contains("from")) {
+    throw UsageError(given.string() + ": went on from " +
+                     before.environment.at("from").value("run", "another run") +
+                     ", and its document alone does not train it again; verify that run");
+  }
   const Workplace workplace(line.has("output") ? line.text("output") : "");
   Rerun rerun(line, before, workplace.folder());
   Verification verification;
