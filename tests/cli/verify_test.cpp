@@ -120,7 +120,17 @@ TEST_F(Verify, RefusesWhatIsNoFinishedRun) {
   write("text.json", "{\"a\": 1}");
   write("damaged.json", "{\"treadle_bundle\": 1, \"document\": []}");
 
-  for (const char* given : {"nothing", "text.json", "absent", "damaged.json"}) {
+  write("stranger.json", json{{"treadle_bundle", 1},
+                              {"document", json::object()},
+                              {"environment", {{"from", 7}}},
+                              {"searched", false},
+                              {"seconds", 1},
+                              {"sha256", json::object()},
+                              {"history", json::array()},
+                              {"result", json::object()}}
+                             .dump());
+
+  for (const char* given : {"nothing", "text.json", "absent", "damaged.json", "stranger.json"}) {
     const Finished done = run({"verify", given});
     EXPECT_EQ(done.code, 7) << given;
     EXPECT_THAT(done.err, HasSubstr(given));

@@ -164,8 +164,15 @@ class Rerun {
         return true;
       }
     }
+    constexpr int kBySignal = 128;
+    if (process.exit_code() > kBySignal && process.exit_code() != kInterrupted) {
+      throw TrainingError("the training was ended by signal " +
+                          std::to_string(process.exit_code() - kBySignal) +
+                          ", perhaps for want of memory; verify the run again");
+    }
     if (process.exit_code() != 0)
       throw AlreadyTold{static_cast<ErrorKind>(process.exit_code())};
+    expect_data(run());
     return false;
   }
 
@@ -185,6 +192,8 @@ class Rerun {
                     was.dump() + "; where it lies elsewhere here, say so: --set data.path=FILE");
   }
 
+  static constexpr int kInterrupted = static_cast<int>(ErrorKind::kInterrupted);
+
   const Evidence& before_;
   const std::vector<std::string> options_;
   const fs::path folder_;
@@ -194,9 +203,7 @@ class Rerun {
   bool is_data_known_ = false;
 };
 
-}  // namespace
-
-Verification verify_run(const CommandLine& line) {
+Verification verified(const CommandLine& line) {
   const fs::path given = line.arguments[0];
   const std::int64_t kills = kills_of(line);
   const Evidence before = evidence_of(given);
@@ -217,6 +224,18 @@ Verification verify_run(const CommandLine& line) {
   if (workplace.is_kept())
     verification.folder = run.string();
   return verification;
+}
+
+}  // namespace
+
+Verification verify_run(const CommandLine& line) {
+  try {
+    return verified(line);
+  } catch (const Json::exception&) {  // of a stranger's file
+    throw StorageError(line.arguments[0] +
+                       ": records values of other types than a run does; it is damaged, or no "
+                       "bundle of this version of Treadle");
+  }
 }
 
 Json json_of(const Verification& verification) {
