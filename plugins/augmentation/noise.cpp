@@ -31,25 +31,33 @@ void add(T& value, double deviation, NormalDraws& normal) {
 }
 
 template <typename T>
-void add_to_all(at::Tensor& values, double deviation, NormalDraws normal) {
-  T* const begin = values.data_ptr<T>();
-  T* const end = begin + values.numel();
-  for (T* value = begin; value < end; ++value)
-    add(*value, deviation, normal);
+void add_to_all(at::Tensor& values, double deviation, RandomBits seeds) {
+  const std::int64_t rows = values.size(0);
+  const std::int64_t width = rows > 0 ? values.numel() / rows : 0;
+  T* value = values.data_ptr<T>();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    NormalDraws normal(RandomBits(seeds.next()));
+    for (const T* const end = value + width; value < end; ++value)
+      add(*value, deviation, normal);
+  }
 }
 
 template <typename T>
-void add_to_columns(at::Tensor& values, const std::vector<double>& deviations, NormalDraws normal) {
+void add_to_columns(at::Tensor& values, const std::vector<double>& deviations, RandomBits seeds) {
   std::vector<Change> changes;
   for (std::size_t column = 0; column < deviations.size(); ++column) {
     if (deviations[column] > 0)
       changes.push_back({column, deviations[column]});
   }
-  T* row = values.data_ptr<T>();
-  const T* const end = row + values.numel();
-  for (; row != end; row += deviations.size()) {
-    for (const Change& change : changes)
-      add(row[change.column], change.deviation, normal);
+  const std::int64_t rows = values.size(0);
+  const std::int64_t width = rows > 0 ? values.numel() / rows : 0;
+  T* step = values.data_ptr<T>();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    NormalDraws normal(RandomBits(seeds.next()));
+    for (const T* const end = step + width; step < end; step += deviations.size()) {
+      for (const Change& change : changes)
+        add(step[change.column], change.deviation, normal);
+    }
   }
 }
 
@@ -191,13 +199,13 @@ void Noise::change(Batch& batch, const ApplyContext& context) const {
                     "inputs are float32 or float64");
     values = values.contiguous();
     const bool is_single = values.scalar_type() == at::kFloat;
-    const NormalDraws normal(draws(context, port));
+    const RandomBits seeds = draws(context, port);  // of the rows, whose draws differ in number
     if (context.tensors_only) {
       add_on_device(values, port, context);
     } else if (width == 1) {
-      (is_single ? add_to_all<float> : add_to_all<double>)(values, deviations[0], normal);
+      (is_single ? add_to_all<float> : add_to_all<double>)(values, deviations[0], seeds);
     } else {
-      (is_single ? add_to_columns<float> : add_to_columns<double>)(values, deviations, normal);
+      (is_single ? add_to_columns<float> : add_to_columns<double>)(values, deviations, seeds);
     }
     if (!lengths_[port])
       continue;

@@ -41,7 +41,7 @@ c10::Device device() {
   return backend().find().devices.front().device;
 }
 
-/// A network with dropout and a state that it carries on, whose output `twist` may change.
+/// A network that draws and has a state that it carries on, whose output `twist` may change.
 class Net final : public Model {
  public:
   using Twist = std::function<at::Tensor(Net&, const at::Tensor&, ForwardContext&)>;
@@ -66,7 +66,7 @@ class Net final : public Model {
     if (context.state().has_tensor("last"))
       x = x + 0.1 * context.state().tensor("last");
     context.state().put("last", x.mean({0}));
-    x = at::dropout(x, 0.3, is_training());
+    x = x * at::rand_like(x).ge(0.3).div(0.7);
     if (twist_)
       x = twist_(*this, x, context);
     {
@@ -271,7 +271,12 @@ TEST(CapturedSteps, WhatCannotBeRecordedIsCarriedOutAndSaysWhy) {
                                        return x * at::rand_like(x);
                                      },
                                      "a seed that the host draws"},
-                                    // From the generator that the dropout has drawn from, too.
+                                    // What the host draws for a device without generators.
+                                    {[](Net&, const at::Tensor& x, ForwardContext&) {
+                                       return at::dropout(x, 0.3, /*train=*/true);
+                                     },
+                                     "a seed that the host draws"},
+                                    // From the generator that the network has drawn from, too.
                                     {[](Net&, const at::Tensor& x, ForwardContext&) {
                                        return x * static_cast<double>(draw_from_task() % 7 + 1);
                                      },

@@ -31,7 +31,7 @@ const Json kNested = {{"use", "nested"},
 
 Json series(const Json& validation) {
   Json document = Json::parse(R"({
-    "treadle": 1, "name": "series", "seed": 4,
+    "treadle": 1, "name": "series", "seed": 5,
     "data": {"use": "ar_series", "length": 104, "window": 4},
     "transforms": [{"use": "standardize", "target": true}],
     "model": {"use": "mlp", "hidden": [6], "dropout": 0.2},

@@ -1,14 +1,21 @@
 #include <treadle/tensor/task_random.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include <ATen/Dispatch.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <treadle/base/error.h>
+#include <treadle/tensor/philox.h>
 #include <treadle/tensor/torch_versions.h>
 
 namespace treadle {
@@ -56,6 +63,7 @@ struct Stream {
   }
 
   std::uint64_t seed;
+  std::uint64_t chosen = 0;  // elements so far, each a function of its place
   bool is_recorded = false;  // by a device, with this seed
   at::Generator made = {};
   at::Generator made_for_device = {};
@@ -104,6 +112,75 @@ void draw_from_task(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   torch_versions::continue_below(torch_versions::kTaskKey, op, keys, stack);
 }
 
+/// 1 with the given probability, else 0.
+template <typename T>
+void choose(T* values, std::int64_t count, double probability, const Philox& philox,
+            std::uint64_t place) {
+  constexpr std::int64_t kWords = 1024;
+  // So many of the 2^32 words are chosen, from 0 on.
+  const auto share = static_cast<std::uint64_t>(std::llround(std::ldexp(probability, 32)));
+  if (share == 0) {
+    std::fill_n(values, count, static_cast<T>(0));
+    return;
+  }
+  const auto last = static_cast<std::uint32_t>(share - 1);
+  std::array<std::uint32_t, kWords + 4> words{};
+  std::array<T, kWords> chosen;
+  for (std::int64_t done = 0; done < count; done += kWords) {
+    const std::int64_t open = std::min(kWords, count - done);
+    const std::size_t skipped = place % 4;
+    const auto needed = (skipped + static_cast<std::size_t>(open) + 3) / 4 * 4;
+    philox.fill(place / 4, std::span(words).first(needed));
+    for (std::size_t i = 0; i < kWords; ++i)  // of a known number, by vectors
+      chosen[i] = words[i + skipped] <= last ? static_cast<T>(1) : static_cast<T>(0);
+    place += static_cast<std::uint64_t>(open);
+    std::copy_n(chosen.data(), open, values + done);
+  }
+}
+
+/// A plain tensor of the CPU, or of a device that draws from the host. The recording of a forward
+/// must see libtorch draw.
+bool is_place_drawn(const at::Tensor& self) {
+  return task_stream != nullptr && !torch_versions::has_generators(self.device()) &&
+         self.has_storage() && self.is_non_overlapping_and_dense() && !self.requires_grad() &&
+         (c10::isFloatingType(self.scalar_type()) || self.scalar_type() == at::kBool) &&
+         !c10::impl::tls_is_dispatch_key_included(torch_versions::kRecordingKey);
+}
+
+void choose_by_place(const at::Tensor& self, double probability) {
+  task_stream->expect_no_recording();
+  const Philox philox{task_stream->seed};
+  AT_DISPATCH_ALL_TYPES_AND3(
+      at::kHalf, at::kBFloat16, at::kBool, self.scalar_type(), "bernoulli_", [&] {
+        choose(self.data_ptr<scalar_t>(), self.numel(), probability, philox, task_stream->chosen);
+      });
+  task_stream->chosen += static_cast<std::uint64_t>(self.numel());
+}
+
+/// bernoulli_() with one probability for all elements.
+void choose_by_task(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                    torch::jit::Stack* stack) {
+  const std::size_t first = stack->size() - op.schema().arguments().size();
+  const at::Tensor self = (*stack)[first].toTensor();
+  const double probability = (*stack)[first + 1].toDouble();
+  // libtorch has the message about a probability that is none.
+  if (!(*stack)[first + 2].isNone() || !is_place_drawn(self) ||
+      !(probability >= 0 && probability <= 1))
+    return draw_from_task(op, keys, stack);
+  if (self.is_cpu()) {
+    choose_by_place(self, probability);
+    // As libtorch's own kernel for that key does; a plan writes without it.
+    if (!c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView))
+      self.unsafeGetTensorImpl()->bump_version();
+  } else {
+    const at::Tensor chosen = at::empty(self.sizes(), self.options().device(c10::kCPU));
+    choose_by_place(chosen, probability);
+    self.copy_(chosen);
+  }
+  stack->resize(first);
+  stack->emplace_back(self);
+}
+
 /// Dropout as accelerators have it: in one kernel, which takes no generator. Off the CPU it is made
 /// of operators that take one.
 void drop_out_by_task(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
@@ -137,8 +214,10 @@ bool install_kernels() {
     if (!op || !generator_argument(op->schema()))
       continue;
     const std::string overload = name.overload_name.empty() ? "" : "." + name.overload_name;
+    const bool chooses = name.name == "aten::bernoulli_" && name.overload_name == "float";
     aten.impl((name.name + overload).c_str(),
-              CppFunction::makeFromBoxedFunction<&draw_from_task>());
+              chooses ? CppFunction::makeFromBoxedFunction<&choose_by_task>()
+                      : CppFunction::makeFromBoxedFunction<&draw_from_task>());
   }
   aten.impl("native_dropout", CppFunction::makeFromBoxedFunction<&drop_out_by_task>());
   return true;
@@ -157,6 +236,7 @@ TaskGenerators::TaskGenerators(c10::Device device) : host_(make_generator(0)), w
 }
 
 void TaskGenerators::seed(std::uint64_t seed) {
+  seed_ = seed;
   torch_versions::set_seed(host_, seed);
   if (device_.defined())
     torch_versions::set_seed(device_, seed);
@@ -177,13 +257,13 @@ struct TaskRandom::Scope {
 TaskRandom::TaskRandom(std::uint64_t seed) {
   expect_kernels();
   scope_ =
-      std::make_unique<Scope>(Stream{seed, task_stream != nullptr && task_stream->is_recorded});
+      std::make_unique<Scope>(Stream{seed, 0, task_stream != nullptr && task_stream->is_recorded});
 }
 
 TaskRandom::TaskRandom(const TaskGenerators& generators) {
   expect_kernels();
-  scope_ = std::make_unique<Scope>(
-      Stream{0, generators.is_recorded_, generators.host_, generators.device_, generators.where_});
+  scope_ = std::make_unique<Scope>(Stream{generators.seed_, 0, generators.is_recorded_,
+                                          generators.host_, generators.device_, generators.where_});
 }
 
 TaskRandom::~TaskRandom() = default;

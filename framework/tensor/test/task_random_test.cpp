@@ -4,6 +4,7 @@
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/normal.h>
 #include <ATen/ops/ones.h>
@@ -11,7 +12,12 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randperm.h>
 
+#include <array>
+#include <cmath>
 #include <thread>
+#include <vector>
+
+#include <treadle/tensor/philox.h>
 
 namespace treadle {
 namespace {
@@ -101,6 +107,44 @@ TEST(TaskRandom, ThreadsDrawFromTheirOwnStreams) {
   second.join();
   EXPECT_TRUE(at::equal(alone, a));
   EXPECT_TRUE(at::equal(alone, b));
+}
+
+TEST(TaskRandom, DropoutIsAFunctionOfTheElementsPlace) {
+  constexpr double kRate = 0.3;
+  const std::vector<std::int64_t> counts = {5003, 1, 2, 1024, 3};  // one draw after the other
+  const TaskRandom task(17);
+  std::array<std::uint32_t, 6040> words{};
+  Philox{17}.fill(0, words);
+  std::int64_t kept = 0;
+  std::size_t place = 0;
+  for (const std::int64_t count : counts) {
+    const at::Tensor dropped = at::dropout(at::ones({count}), kRate, /*train=*/true);
+    for (std::int64_t i = 0; i < count; ++i, ++place) {
+      const bool is_kept = words[place] < (1 - kRate) * 0x1p32;
+      ASSERT_FLOAT_EQ(dropped[i].item<float>(), is_kept ? 1 / 0.7f : 0) << place;
+      kept += is_kept ? 1 : 0;
+    }
+  }
+  const auto all = static_cast<double>(place);
+  EXPECT_NEAR(static_cast<double>(kept), 0.7 * all, 5 * std::sqrt(0.21 * all));
+}
+
+TEST(TaskRandom, DropoutOfFewerRowsIsThatOfTheFirstOnesInEveryType) {
+  const auto dropped = [](std::int64_t rows, at::ScalarType type) {
+    const TaskRandom task(4);
+    return at::dropout(at::ones({rows, 7}, type), 0.5, /*train=*/true).to(at::kFloat);
+  };
+  const at::Tensor whole = dropped(400, at::kFloat);
+  EXPECT_TRUE(at::equal(dropped(11, at::kFloat), whole.narrow(0, 0, 11)));
+  for (const at::ScalarType type : {at::kDouble, at::kBFloat16})
+    EXPECT_TRUE(at::equal(dropped(400, type), whole)) << type;
+}
+
+TEST(TaskRandom, ProbabilitiesOfNothingAndEverythingAreExact) {
+  const TaskRandom task(4);
+  EXPECT_EQ(at::empty({3000}).bernoulli_(0.0).sum().item<double>(), 0);
+  EXPECT_EQ(at::empty({3000}).bernoulli_(1.0).sum().item<double>(), 3000);
+  EXPECT_ANY_THROW(at::empty({3}).bernoulli_(1.5));
 }
 
 TEST(TaskRandom, GradientsFlowThroughRandomOperators) {

@@ -418,6 +418,21 @@ TEST_F(AugmentationTest, TheSamePlaceInADocumentDrawsTheSameAndAnotherOneOtherNu
   EXPECT_FALSE(same(mirrored("/transforms/0"), mirrored("/transforms/1")));
 }
 
+// So a batch can be prepared in parts, each of which skips the rows before it.
+TEST_F(AugmentationTest, WhatARowDrawsIsAFunctionOfItsPlaceInTheBatch) {
+  const MatrixRows numbers = table(60);
+  const MatrixRows pictures = images(60, {4, 4});
+  const MatrixRows few_numbers = table(23);
+  const MatrixRows few_pictures = images(23, {4, 4});
+
+  const auto noisy = noise({}, numbers);
+  expect_same(applied(*noisy, few_numbers), applied(*noisy, numbers).slice(0, 23));
+  for (const auto& transform :
+       {noise({}, pictures), flip({{"vertical", 0.5}}, pictures), crop({}, pictures)}) {
+    expect_same(applied(*transform, few_pictures), applied(*transform, pictures).slice(0, 23));
+  }
+}
+
 TEST_F(AugmentationTest, OtherParametersDrawTheSameNumbers) {
   const MatrixRows numbers = table(100);
 

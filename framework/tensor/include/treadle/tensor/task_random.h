@@ -27,6 +27,7 @@ class TaskGenerators {
   at::Generator host_;
   at::Generator device_;  // undefined: the device has none
   c10::Device where_;
+  std::uint64_t seed_ = 0;
   bool is_recorded_ = false;
 };
 
@@ -39,6 +40,10 @@ class TaskGenerators {
 /// purpose, fold, step), so there is nothing to store in a checkpoint. Modules need no support for
 /// it; an operator with an explicit generator keeps it. Scopes nest. Does not follow tasks to other
 /// threads.
+///
+/// On the CPU what is chosen with a probability (bernoulli_, and so every dropout) is a function of
+/// its place: of the seed, and of how many elements the scope has chosen before (Philox).
+/// Everything else, and everything on other devices, is drawn from generators.
 ///
 /// How: a boxed kernel for each `aten` operator with a generator argument, on a dispatch key
 /// nothing else uses, switched on per thread. The first scope of the process installs the kernels.
