@@ -12,6 +12,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 
 #include <treadle/base/calendar.h>
@@ -154,8 +155,22 @@ class Resampler {
   Resampler(const Steps& steps, const SeriesOptions& options)
       : steps_(steps), rule_(rule_called(options.aggregate)), fill_(options.fill) {}
 
+  /// Whether steps without rows have values that nobody observed. Zeros are an observation: nothing
+  /// happened.
+  bool has_guesses() const {
+    return fill_ != SeriesOptions::Fill::kZero &&
+           std::any_of(steps_.steps.begin(), steps_.steps.end(),
+                       [](const Step& step) { return step.begin == step.end; });
+  }
+
   /// float64 [rows, width] -> [steps, width]. NaN (missing) takes no part.
-  at::Tensor numbers(const at::Tensor& rows, bool may_fill = true) const {
+  at::Tensor numbers(const at::Tensor& rows) const { return numbers(rows, fill_); }
+  /// What was known of them at each step: a line between two rows is not, before the second.
+  at::Tensor known_numbers(const at::Tensor& rows) const {
+    return numbers(rows,
+                   fill_ == SeriesOptions::Fill::kLinear ? SeriesOptions::Fill::kForward : fill_);
+  }
+  at::Tensor numbers(const at::Tensor& rows, SeriesOptions::Fill how) const {
     const at::Tensor from = rows.to(at::kDouble).contiguous();
     const std::int64_t width = from.size(1);
     at::Tensor to = at::empty({count(), width}, at::kDouble);
@@ -165,11 +180,35 @@ class Resampler {
       for (std::int64_t k = 0; k < width; ++k)
         out[step * width + k] = aggregated(in, width, k, at(step));
     }
-    if (may_fill) {
-      for (const auto& [begin, end] : steps_.series)
-        fill(out, width, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
-    }
+    for (const auto& [begin, end] : steps_.series)
+      fill(how, out, width, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
     return to;
+  }
+
+  /// [rows] -> [steps]: those of guesses are 0.
+  at::Tensor weights(const at::Tensor& rows) const {
+    at::Tensor weights = numbers(rows.unsqueeze(1), SeriesOptions::Fill::kForward).squeeze(1);
+    weights = weights.nan_to_num(0);
+    auto* const weight = weights.data_ptr<double>();
+    const bool zero_guesses = has_guesses();
+    for (std::int64_t step = 0; step < count(); ++step) {
+      if (zero_guesses && is_filled(step))
+        weight[step] = 0;
+    }
+    return weights;
+  }
+
+  /// RowReader::known_from() of steps: undefined where all are known at their times.
+  at::Tensor known_from(const at::Tensor& times) const {
+    if (fill_ != SeriesOptions::Fill::kLinear || !has_guesses())
+      return {};
+    at::Tensor known = times.clone();
+    auto* const time = known.data_ptr<double>();
+    for (std::int64_t step = count() - 2; step >= 0; --step) {
+      if (is_filled(step))
+        time[step] = time[step + 1];  // the last step of a series has a row
+    }
+    return known;
   }
 
   /// int64 [rows, ...] -> [steps, ...]: the last row of the step, or of the one before it.
@@ -199,7 +238,8 @@ class Resampler {
     return rule_.is_mean && rows > 1 ? value / static_cast<double>(rows) : value;
   }
 
-  void fill(double* out, std::int64_t width, std::int64_t begin, std::int64_t end) const {
+  void fill(SeriesOptions::Fill how, double* out, std::int64_t width, std::int64_t begin,
+            std::int64_t end) const {
     for (std::int64_t step = begin; step < end; ++step) {
       if (!is_filled(step))
         continue;
@@ -213,8 +253,8 @@ class Resampler {
         for (std::int64_t k = 0; k < width; ++k) {
           const double left = out[before * width + k];
           const double right = out[after * width + k];
-          out[step * width + k] = fill_ == SeriesOptions::Fill::kZero ? 0
-                                  : fill_ == SeriesOptions::Fill::kLinear
+          out[step * width + k] = how == SeriesOptions::Fill::kZero ? 0
+                                  : how == SeriesOptions::Fill::kLinear
                                       ? left + share * (right - left)
                                       : left;
         }
@@ -383,10 +423,11 @@ MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& o
     at::Tensor table = resampler.numbers(rows.inputs[i]);
     if (!std::exchange(has_numbers, true)) {
       FurtherColumns columns(port, table);
+      const at::Tensor known = resampler.known_numbers(rows.inputs[i]);
       for (const SeriesOptions::Lag& lag : options.lags) {
         const std::int64_t place =
             columns.place(lag.column, lag.is_difference ? "differences" : "lags");
-        const at::Tensor values = table.select(1, place);
+        const at::Tensor values = known.select(1, place);
         // Only kept steps are read, whose history lies in their series.
         const at::Tensor before = values.roll(lag.steps, 0);
         columns.add({lag.name()}, (lag.is_difference ? values - before : before).unsqueeze(1),
@@ -411,14 +452,17 @@ MatrixRows::Matrices series_rows(const RowReader& source, const SeriesOptions& o
                                ? keep(resampler.last(values), at::kLong)
                                : keep(resampler.numbers(values), at::kDouble));
   }
-  if (rows.weights.defined()) {
-    // A filled step is nobody's observation.
-    const at::Tensor weights = resampler.numbers(rows.weights.unsqueeze(1), false).squeeze(1);
-    made.weights = keep(weights.nan_to_num(0), at::kDouble);
+  if (rows.weights.defined() || resampler.has_guesses()) {
+    made.spec.has_weights = true;
+    made.weights =
+        keep(resampler.weights(rows.weights.defined() ? rows.weights : at::ones({source.rows()})),
+             at::kDouble);
   }
   if (source.groups().defined())
     made.groups = keep(resampler.last(source.groups()), at::kLong);
   made.timestamps = keep(times, at::kDouble);
+  if (const at::Tensor known_from = resampler.known_from(times); known_from.defined())
+    made.known_from = keep(known_from, at::kDouble);
   std::vector<std::int64_t> first(static_cast<std::size_t>(kept.size(0)));
   for (std::size_t i = 0; i < first.size(); ++i) {
     const Step& step = steps.steps[static_cast<std::size_t>(kept.data_ptr<std::int64_t>()[i])];

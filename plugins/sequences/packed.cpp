@@ -151,18 +151,8 @@ class PackedReader final : public SampleReader {
 
   void weights_of(std::size_t target, std::span<const std::int64_t> samples,
                   at::Tensor& out) const {
-    const std::vector<std::int64_t> positions = spec_.targets[target].positions();
-    if (positions.size() == 1) {
-      copy(weights_, samples, positions, out);
-      return;
-    }
-    at::Tensor of_steps;
-    copy(weights_, samples, {length_}, of_steps);
-    while (of_steps.dim() < static_cast<std::int64_t>(positions.size()) + 1)
-      of_steps = of_steps.unsqueeze(-1);
-    std::vector<std::int64_t> sizes = positions;
-    sizes.insert(sizes.begin(), static_cast<std::int64_t>(samples.size()));
-    out = of_steps.expand(sizes).contiguous();
+    copy_position_weights(weights_, starts_.of(samples), 0, length_,
+                          spec_.targets[target].positions(), out);
   }
 
   std::vector<std::int64_t> all() const {

@@ -75,6 +75,7 @@ class StepTable final : public RowReader {
   at::Tensor do_groups() const override { return rows_.groups(); }
   at::Tensor do_timestamps() const override { return rows_.timestamps(); }
   at::Tensor do_label_ends() const override { return rows_.label_ends(); }
+  at::Tensor do_known_from() const override { return rows_.known_from(); }
   std::string do_describe_row(std::int64_t row) const override { return rows_.describe_row(row); }
 
   void find_pieces();

@@ -35,6 +35,20 @@ void copy_stretches(const at::Tensor& source, std::span<const std::int64_t> firs
   }
 }
 
+void copy_position_weights(const at::Tensor& weights, std::span<const std::int64_t> firsts,
+                           std::int64_t offset, std::int64_t count,
+                           const std::vector<std::int64_t>& positions, at::Tensor& out) {
+  if (positions.size() == 1)
+    return copy_stretches(weights, firsts, offset, count, positions, out);
+  at::Tensor of_rows;
+  copy_stretches(weights, firsts, offset, count, {count}, of_rows);
+  while (of_rows.dim() < static_cast<std::int64_t>(positions.size()) + 1)
+    of_rows = of_rows.unsqueeze(-1);
+  std::vector<std::int64_t> sizes = positions;
+  sizes.insert(sizes.begin(), static_cast<std::int64_t>(firsts.size()));
+  out = of_rows.expand(sizes).contiguous();
+}
+
 at::Tensor all_stretches(const at::Tensor& source, const SampleStarts& starts, std::int64_t offset,
                          std::int64_t count, const std::vector<std::int64_t>& shape) {
   if (!starts.has_one_series()) {

@@ -17,6 +17,11 @@ void copy_stretches(const at::Tensor& source, std::span<const std::int64_t> firs
                     std::int64_t offset, std::int64_t count, const std::vector<std::int64_t>& shape,
                     at::Tensor& out);
 
+/// copy_stretches() of weights of rows [N] that become those of a target's positions [count, …].
+void copy_position_weights(const at::Tensor& weights, std::span<const std::int64_t> firsts,
+                           std::int64_t offset, std::int64_t count,
+                           const std::vector<std::int64_t>& positions, at::Tensor& out);
+
 /// Makes `out` [count, shape…] of these options, in the memory that is there where it fits.
 void make_fit(std::int64_t count, const std::vector<std::int64_t>& shape,
               const at::TensorOptions& options, at::Tensor& out);

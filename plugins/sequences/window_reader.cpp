@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <utility>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/ones_like.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
@@ -32,7 +36,9 @@ StepRange range_of(WindowPart part, const WindowShape& shape) {
 
 DataSpec sample_spec(const StepTable& table, const WindowShape& shape) {
   DataSpec spec = table.spec();
-  spec.has_weights = table.weights().defined();
+  // With several rows to predict, weights are those of their positions.
+  spec.has_weights = shape.horizon == 1 && !spec.targets.empty() &&
+                     (table.weights().defined() || table.known_from().defined());
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
     const WindowPart part = table.ports()[i].part;
     std::vector<std::int64_t>& sizes = spec.inputs[i].shape;
@@ -63,6 +69,8 @@ WindowReader::WindowReader(std::unique_ptr<const StepTable> table, const WindowS
   }
   expect_no_missing_values();
   expect_static_columns();
+  if (has_targets())
+    find_unknown_ends();
   runs_ = starts_.runs(rows_of_first_);
   groups_ = of_samples(table_->groups(), starts_, to_target_);
   timestamps_ = of_samples(table_->timestamps(), starts_, to_target_);
@@ -131,11 +139,57 @@ void WindowReader::do_gather(std::span<const std::int64_t> samples, Batch& out) 
                    out.targets[i]);
   }
   out.position_weights.clear();
-  if (table_->weights().defined()) {
-    copy_stretches(table_->weights(), firsts, to_target_, 1, {}, out.weights);
-  } else {
-    out.weights = at::Tensor();
+  if (spec_.has_weights) {
+    weights_of(0, samples, out.weights);
+    return;
   }
+  out.weights = at::Tensor();
+  if (!weights_.defined())
+    return;
+  out.position_weights.resize(spec_.targets.size());
+  for (std::size_t i = 0; i < out.position_weights.size(); ++i)
+    weights_of(i, samples, out.position_weights[i]);
+}
+
+void WindowReader::find_unknown_ends() {
+  weights_ = table_->weights();
+  const at::Tensor known_from = table_->known_from();
+  if (!known_from.defined())
+    return;
+  may_end_ = known_from.le(table_->timestamps()).to(at::kDouble);
+  if (!weights_.defined())
+    weights_ = at::ones_like(may_end_);
+  may_end_ = may_end_.to(weights_.scalar_type());
+}
+
+/// Of its position or, with a horizon of 1, of the sample; not at all where its last row is not
+/// known in time.
+void WindowReader::weights_of(std::size_t target, std::span<const std::int64_t> samples,
+                              at::Tensor& out) const {
+  const std::vector<std::int64_t> firsts = starts_.of(samples);
+  if (spec_.has_weights) {
+    copy_stretches(weights_, firsts, to_target_, 1, {}, out);
+  } else {
+    copy_position_weights(weights_, firsts, to_target_, shape_.horizon,
+                          spec_.targets[target].positions(), out);
+  }
+  if (!may_end_.defined())
+    return;
+  at::Tensor counts;
+  copy_stretches(may_end_, firsts, shape_.lookback - 1, 1, {}, counts);
+  while (counts.dim() < out.dim())
+    counts = counts.unsqueeze(-1);
+  out.mul_(counts);
+}
+
+at::Tensor WindowReader::do_position_weights(std::size_t target) const {
+  at::Tensor weights;
+  if (weights_.defined() && !spec_.has_weights) {
+    std::vector<std::int64_t> samples(static_cast<std::size_t>(starts_.size()));
+    std::iota(samples.begin(), samples.end(), 0);
+    weights_of(target, samples, weights);
+  }
+  return weights;
 }
 
 at::Tensor WindowReader::do_targets(std::size_t target) const {

@@ -30,6 +30,7 @@ class WindowReader final : public SampleReader {
   at::Tensor do_groups() const override { return groups_; }
   at::Tensor do_timestamps() const override { return timestamps_; }
   at::Tensor do_label_ends() const override { return label_ends_; }
+  at::Tensor do_position_weights(std::size_t target) const override;
   std::string do_describe_row(std::int64_t sample) const override;
   SourceRows do_source_rows(std::int64_t sample) const override {
     return rows_of_first_.after(starts_[sample]);
@@ -44,6 +45,9 @@ class WindowReader final : public SampleReader {
   }
 
   bool has_targets() const { return !spec_.targets.empty(); }
+  /// Of samples that end with a value which is known later: nobody can predict from it.
+  void find_unknown_ends();
+  void weights_of(std::size_t target, std::span<const std::int64_t> samples, at::Tensor& out) const;
   void expect_no_missing_values();
   void expect_static_columns() const;
   RowList rows_of(StepRange range) const;
@@ -54,7 +58,10 @@ class WindowReader final : public SampleReader {
   std::vector<bool> has_steps_;    // likewise
   DataSpec spec_;
   SampleStarts starts_;
-  // From a sample's first row to the first it predicts: also the row whose weight and time it has.
+  at::Tensor weights_;  // of rows, undefined: 1 each
+  // Of rows, 0 or 1: whether a sample may end with it. Undefined: each may.
+  at::Tensor may_end_;
+  // From a sample's first row to the first it predicts: also the row whose time it has.
   // Without targets, to the last it is given.
   std::int64_t to_target_ = 0;
   SourceRows rows_of_first_;  // of a sample that begins with row 0

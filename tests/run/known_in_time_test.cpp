@@ -97,6 +97,23 @@ class KnownInTime : public ::testing::Test {
     return (workspace_.folder() / name).string();
   }
 
+  /// The same without some rows, which `fill` makes up for.
+  std::string file_with_gaps(const std::string& name, std::int64_t changed,
+                             std::uint64_t seed) const {
+    const fs::path path = file(name, changed);
+    std::ifstream in(path);
+    std::mt19937_64 random(seed);
+    std::string kept;
+    std::string line;
+    for (std::int64_t number = 0; std::getline(in, line); ++number) {
+      if (number <= 1 || number == 40 || random() % 3 != 0)
+        kept += line + "\n";
+    }
+    in.close();
+    std::ofstream(path) << kept;
+    return path.string();
+  }
+
   std::unique_ptr<DataProvider> data(json series, const std::string& path) const {
     series["source"]["path"] = path;
     series.erase("use");
@@ -161,6 +178,51 @@ TEST_F(KnownInTime, RefusesExactlyTheInputsThatChangeWithLaterTargets) {
   }
   EXPECT_GT(refused, 100);
   EXPECT_GT(taken, 100);
+}
+
+// Steps that are made up are those of the rows around them, but a sample that counts is given
+// nothing of what it is to predict, and none is judged by them.
+TEST_F(KnownInTime, NoSampleThatCountsIsGivenOrJudgedByWhatIsMadeUpFromLaterRows) {
+  std::int64_t counted = 0;
+  std::int64_t uncounted = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Plan plan = Drawn(seed).plan();
+    plan.series["frequency"] = 1;
+    plan.series["fill"] = seed % 2 == 0 ? "linear" : "forward";
+    if (!refusal(plan).empty())
+      continue;
+    const auto opened = data(plan.series, file_with_gaps("gaps.csv", 1000, seed));
+    const auto windows = samples(plan.windows, *opened);
+    const RowReader& steps = *opened->ask<RowReader>();
+    for (std::int64_t sample = 0; sample < windows->rows(); sample += 3) {
+      Batch given;
+      windows->gather(std::vector<std::int64_t>{sample}, given);
+      const auto horizon = plan.windows.at("horizon").get<std::int64_t>();
+      const at::Tensor weights =
+          (horizon == 1 ? given.weights : given.position_weights.at(0)).reshape({-1});
+      const RowRange targets = windows->source_rows(sample).targets;
+      for (std::int64_t step = 0; step < horizon; ++step) {
+        if (steps.describe_row(targets.begin + step).starts_with("filled"))
+          EXPECT_EQ(weights[step].item<double>(), 0);
+      }
+      if (weights.max().item<double>() == 0) {
+        ++uncounted;
+        continue;
+      }
+      ++counted;
+      const RowRange inputs = windows->source_rows(sample).inputs;
+      const auto last =
+          static_cast<std::int64_t>(steps.timestamps()[inputs.end - 1].item<double>());
+      const auto other = data(plan.series, file_with_gaps("other.csv", last + 1, seed));
+      Batch with_others;
+      samples(plan.windows, *other)->gather(std::vector<std::int64_t>{sample}, with_others);
+      for (std::size_t i = 0; i < given.inputs.size(); ++i)
+        ASSERT_TRUE(at::equal(given.inputs[i], with_others.inputs[i]))
+            << plan.series << plan.windows << " sample " << sample;
+    }
+  }
+  EXPECT_GT(counted, 100);
+  EXPECT_GT(uncounted, 20);
 }
 
 TEST_F(KnownInTime, NamesColumnStepAndSample) {

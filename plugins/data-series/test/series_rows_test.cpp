@@ -103,6 +103,41 @@ TEST(SeriesRows, BecomeOneAStep) {
   EXPECT_THAT(numbers(filled.timestamps), ElementsAre(0, kHour, 2 * kHour, 3 * kHour, 4 * kHour));
 }
 
+// The hours 2 and 3 have no rows.
+TEST(SeriesRows, GuessesCountNowhereAndZerosAreObservations) {
+  MatrixRows::Matrices weighted = rows_of({0, kHour, 4 * kHour}, {4, 8, 20}).matrices();
+  weighted.spec.has_weights = true;
+  weighted.weights = at::tensor({3.0, 2.0, 5.0}, at::kDouble);
+  const MatrixRows with_weights(std::move(weighted));
+  const MatrixRows without = rows_of({0, kHour, 4 * kHour}, {4, 8, 20});
+  const auto filled = [](const MatrixRows& rows, const char* fill) {
+    return series_of(rows, {{"frequency", "1h"}, {"fill", fill}});
+  };
+
+  for (const char* const guess : {"forward", "linear"}) {
+    EXPECT_THAT(numbers(filled(without, guess).weights), ElementsAre(1, 1, 0, 0, 1));
+    EXPECT_THAT(numbers(filled(with_weights, guess).weights), ElementsAre(3, 2, 0, 0, 5));
+  }
+  EXPECT_FALSE(filled(without, "zero").weights.defined());
+  EXPECT_THAT(numbers(filled(with_weights, "zero").weights), ElementsAre(3, 2, 2, 2, 5));
+}
+
+TEST(SeriesRows, ALineIsKnownFromTheRowThatItEndsWith) {
+  const MatrixRows rows = rows_of({0, kHour, 4 * kHour, 5 * kHour}, {4, 8, 20, 21});
+  const auto filled = [&](const char* fill) {
+    return series_of(
+        rows, {{"frequency", "1h"}, {"fill", fill}, {"lags", {{{"column", "y"}, {"steps", {1}}}}}});
+  };
+
+  const MatrixRows::Matrices line = filled("linear");
+  // The first step has no lag.
+  EXPECT_THAT(numbers(line.known_from),
+              ElementsAre(kHour, 4 * kHour, 4 * kHour, 4 * kHour, 5 * kHour));
+  EXPECT_THAT(numbers(line.inputs[0].select(1, 0)), ElementsAre(8, 12, 16, 20, 21));
+  EXPECT_THAT(numbers(line.inputs[0].select(1, 1)), ElementsAre(4, 8, 8, 8, 20)) << "as known then";
+  EXPECT_FALSE(filled("forward").known_from.defined());
+}
+
 // 2024-06-01, a Saturday, is day 19875. Midnights of a clock two hours ahead are 22:00 of UTC.
 TEST(SeriesRows, DaysAndCalendarAreThoseOfTheClock) {
   constexpr double kAhead = 2 * kHour;

@@ -244,6 +244,49 @@ TEST(Windows, TimeWeightAndGroupAreThoseOfTheFirstRowToPredict) {
   }
 }
 
+TEST(Windows, RowsToPredictHaveTheirWeights) {
+  MatrixRows::Matrices weighted = series_data(20);
+  weighted.weights = at::arange(40, at::kFloat).remainder(5);  // some are 0
+  const MatrixRows rows(std::move(weighted));
+
+  const auto samples = make({{"lookback", 6}, {"horizon", 4}})->samples(rows);
+  const Batch batch = gathered(*samples, 0, samples->rows());
+
+  EXPECT_FALSE(samples->spec().has_weights);
+  EXPECT_FALSE(batch.weights.defined());
+  for (std::size_t target = 0; target < batch.targets.size(); ++target) {
+    EXPECT_TRUE(same(batch.position_weights[target], samples->position_weights(target)));
+    for (std::int64_t i = 0; i < samples->rows(); ++i) {
+      for (std::int64_t step = 0; step < 4; ++step) {
+        const std::int64_t row = samples->source_rows(i).targets.begin + step;
+        EXPECT_EQ(batch.position_weights[target][i][step].reshape({-1})[0].item<float>(),
+                  static_cast<float>(row % 5));
+      }
+    }
+  }
+}
+
+TEST(Windows, OneThatEndsWithWhatIsKnownLaterCountsNowhere) {
+  for (const std::int64_t horizon : {1, 3}) {
+    MatrixRows::Matrices matrices = counted(12);
+    matrices.timestamps = at::arange(12, at::kDouble);
+    matrices.known_from = matrices.timestamps.clone();
+    matrices.known_from[4].fill_(6);
+    matrices.known_from[5].fill_(6);
+    const MatrixRows rows(std::move(matrices));
+
+    const auto samples = make({{"lookback", 2}, {"horizon", horizon}})->samples(rows);
+    const Batch batch = gathered(*samples, 0, samples->rows());
+
+    const at::Tensor weights = horizon == 1 ? batch.weights : batch.position_weights[0];
+    for (std::int64_t i = 0; i < samples->rows(); ++i) {
+      const std::int64_t last = samples->source_rows(i).inputs.end - 1;
+      EXPECT_EQ(weights[i].min().item<double>(), last == 4 || last == 5 ? 0 : 1) << "row " << last;
+      EXPECT_EQ(weights[i].max().item<double>(), last == 4 || last == 5 ? 0 : 1) << "row " << last;
+    }
+  }
+}
+
 TEST(Windows, WithoutTargetsTheTimeIsThatOfTheLastRowGiven) {
   MatrixRows::Matrices matrices = series_data(20);
   matrices.spec.targets.clear();

@@ -117,7 +117,8 @@ MatrixRows::MatrixRows(Matrices matrices) : matrices_(std::move(matrices)) {
   const std::pair<const char*, at::Tensor> per_row[] = {{"weights", matrices_.weights},
                                                         {"groups", matrices_.groups},
                                                         {"timestamps", matrices_.timestamps},
-                                                        {"label ends", matrices_.label_ends}};
+                                                        {"label ends", matrices_.label_ends},
+                                                        {"known from", matrices_.known_from}};
   for (const auto& [what, matrix] : per_row) {
     if (matrix.defined())
       expect_matrix(what, matrix, rows_, {});
@@ -217,6 +218,8 @@ std::string MatrixRows::content_hash() const {
   hash_tensor(hash, matrices_.timestamps);
   if (matrices_.label_ends.defined())
     hash_tensor(hash, matrices_.label_ends);
+  if (matrices_.known_from.defined())
+    hash_tensor(hash, matrices_.known_from);
   return hash.digest();
 }
 

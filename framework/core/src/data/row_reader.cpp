@@ -76,6 +76,10 @@ at::Tensor RowReader::label_ends() const {
   return call_plugin(*this, "label_ends", [&] { return do_label_ends(); });
 }
 
+at::Tensor RowReader::known_from() const {
+  return call_plugin(*this, "known_from", [&] { return do_known_from(); });
+}
+
 std::string RowReader::describe_time(std::int64_t row) const {
   const at::Tensor times = timestamps();
   if (!times.defined())

@@ -37,6 +37,7 @@ class MatrixRows final : public RowReader, public ContiguousRows {
     at::Tensor groups;      ///< int64 [N], or undefined
     at::Tensor timestamps;  ///< float64 [N], or undefined
     at::Tensor label_ends;  ///< likewise
+    at::Tensor known_from;  ///< likewise
     /// The result of describe_row(); absent means "row 17". Called from any thread.
     std::function<std::string(std::int64_t row)> describe_row;
   };
@@ -64,6 +65,7 @@ class MatrixRows final : public RowReader, public ContiguousRows {
   at::Tensor do_groups() const override { return matrices_.groups; }
   at::Tensor do_timestamps() const override { return matrices_.timestamps; }
   at::Tensor do_label_ends() const override { return matrices_.label_ends; }
+  at::Tensor do_known_from() const override { return matrices_.known_from; }
   std::string do_describe_row(std::int64_t row) const override;
 
   void find_lengths();

@@ -50,6 +50,10 @@ class RowReader : public Provided {
   /// is made of, in the unit of timestamps(): float64 [N]. Undefined where the data does not say,
   /// and without timestamps().
   at::Tensor label_ends() const;
+  /// Where the inputs of a row are not known at the row's time, as values between two rows are not:
+  /// the time from which they are, in the unit of timestamps(): float64 [N], each at least the
+  /// row's own time. Undefined where all are known at their times, and without timestamps().
+  at::Tensor known_from() const;
 
   /// These rows, where they are samples made of the rows of a table, as the `sequence` made them;
   /// null for others.
@@ -72,6 +76,7 @@ class RowReader : public Provided {
   virtual at::Tensor do_groups() const { return {}; }
   virtual at::Tensor do_timestamps() const { return {}; }
   virtual at::Tensor do_label_ends() const { return {}; }
+  virtual at::Tensor do_known_from() const { return {}; }
   virtual std::string do_describe_row(std::int64_t row) const;
 };
 

@@ -32,6 +32,7 @@ class TransformedRows final : public RowReader {
   at::Tensor do_groups() const override { return source_.groups(); }
   at::Tensor do_timestamps() const override { return source_.timestamps(); }
   at::Tensor do_label_ends() const override { return source_.label_ends(); }
+  at::Tensor do_known_from() const override { return source_.known_from(); }
   std::string do_describe_row(std::int64_t row) const override { return source_.describe_row(row); }
 
   const RowReader& source_;
