@@ -7,6 +7,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/batch_list.h>
 #include <treadle/core/chunked_stream.h>
 #include <treadle/core/sampler.h>
 
@@ -106,6 +107,31 @@ std::vector<std::int64_t> filled(const SampleOrder& order, std::int64_t begin, s
   std::vector<std::int64_t> rows(count);
   order.fill(begin, rows);
   return rows;
+}
+
+TEST(BatchList, BeginsBeforeItsFirstBatchAndGoesOnFromAState) {
+  const std::vector<Batch> batches = {rows_of(0, 2, 3), rows_of(2, 1, 3), rows_of(3, 2, 3)};
+  BatchList list(batches);
+  const auto next_row = [](BatchList& stream) {
+    Batch batch;
+    return stream.next(batch) ? batch.rows[0].item<std::int64_t>() : -1;
+  };
+
+  EXPECT_EQ(next_row(list), 0);
+  const StateDict after_one = list.state();
+  EXPECT_EQ(next_row(list), 2);
+  EXPECT_EQ(next_row(list), 3);
+  EXPECT_EQ(next_row(list), -1);
+  EXPECT_EQ(next_row(list), -1);
+  list.reset();
+  EXPECT_EQ(next_row(list), 0);
+
+  BatchList other(batches);
+  other.load_state(after_one);
+  EXPECT_EQ(next_row(other), 2);
+  BatchList none({});
+  EXPECT_EQ(next_row(none), -1);
+  EXPECT_THROW(none.load_state(after_one), StorageError);
 }
 
 TEST(SampleOrder, IsAFunctionOfThePosition) {

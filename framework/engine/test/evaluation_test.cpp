@@ -1,3 +1,4 @@
+#include <treadle/core/batch_list.h>
 #include <treadle/core/layer.h>
 #include <treadle/engine/evaluation.h>
 
@@ -36,27 +37,17 @@ using ::testing::SizeIs;
 constexpr std::int64_t kRows = 6;
 
 /// Batches of random numbers; every row of batch b has the number b.
-class NumberedBatches : public BatchStream {
- public:
-  explicit NumberedBatches(std::int64_t batches) : batches_(batches) {}
-
- private:
-  bool do_next(Batch& batch) override {
-    if (at_ == batches_)
-      return false;
-    const at::Generator generator = make_generator(static_cast<std::uint64_t>(at_) + 1);
+BatchList numbered_batches(std::int64_t count) {
+  std::vector<Batch> batches;
+  for (std::int64_t number = 0; number < count; ++number) {
+    const at::Generator generator = make_generator(static_cast<std::uint64_t>(number) + 1);
+    Batch& batch = batches.emplace_back();
     batch.inputs = {at::randn({kRows, 3}, generator)};
     batch.targets = batch.original_targets = {at::randn({kRows, 2}, generator)};
-    batch.rows = at::full({kRows}, at_, at::kLong);
-    ++at_;
-    return true;
+    batch.rows = at::full({kRows}, number, at::kLong);
   }
-  StateDict do_state() const override { return {}; }
-  void do_load_state(const StateDict&) override {}
-
-  const std::int64_t batches_;
-  std::int64_t at_ = 0;
-};
+  return BatchList(std::move(batches));
+}
 
 /// A linear layer, and what a test does beside it.
 class Linear : public Model {
@@ -119,7 +110,7 @@ struct Seen {
 
 Seen evaluated(Model& model, std::int64_t batches, int workers, std::stop_token stop = {}) {
   const ObjectiveOf<SquaredError> loss;
-  NumberedBatches stream(batches);
+  BatchList stream = numbered_batches(batches);
   Seen seen;
   ThreadBudget budget(workers);
   budget.run([&] {
@@ -134,7 +125,7 @@ Seen evaluated(Model& model, std::int64_t batches, int workers, std::stop_token 
   return seen;
 }
 
-/// The batch that a forward works on: NumberedBatches' generators make no two alike.
+/// The batch that a forward works on: the generators of numbered_batches() make no two alike.
 std::int64_t number_of(const Inputs& inputs) {
   for (std::int64_t b = 0;; ++b) {
     const at::Generator generator = make_generator(static_cast<std::uint64_t>(b) + 1);
@@ -223,25 +214,19 @@ TEST(Evaluation, AsksAModelThatSaysItKeepsSomethingOneBatchAfterTheOther) {
 }
 
 /// Batches whose longest rows differ: lengths 1 and 3, then 2, then 1.
-class PaddedBatches : public BatchStream {
- private:
-  bool do_next(Batch& batch) override {
-    const at::Tensor inputs[] = {at::tensor({1.F, 0.F, 0.F, 1.F, 2.F, 3.F}).view({2, 3, 1}),
-                                 at::tensor({4.F, 5.F}).view({1, 2, 1}),
-                                 at::tensor({6.F}).view({1, 1, 1})};
-    if (at_ == std::size(inputs))
-      return false;
-    batch.inputs = {inputs[at_++]};
-    batch.targets = batch.original_targets = {at::zeros_like(batch.inputs[0])};
-    batch.position_weights = {batch.inputs[0].squeeze(2).ne(0).to(at::kFloat)};
-    batch.rows = at::zeros({batch.inputs[0].size(0)}, at::kLong);
-    return true;
+BatchList padded_batches() {
+  std::vector<Batch> batches;
+  for (const at::Tensor& input :
+       {at::tensor({1.F, 0.F, 0.F, 1.F, 2.F, 3.F}).view({2, 3, 1}),
+        at::tensor({4.F, 5.F}).view({1, 2, 1}), at::tensor({6.F}).view({1, 1, 1})}) {
+    Batch& batch = batches.emplace_back();
+    batch.inputs = {input};
+    batch.targets = batch.original_targets = {at::zeros_like(input)};
+    batch.position_weights = {input.squeeze(2).ne(0).to(at::kFloat)};
+    batch.rows = at::zeros({input.size(0)}, at::kLong);
   }
-  StateDict do_state() const override { return {}; }
-  void do_load_state(const StateDict&) override {}
-
-  std::size_t at_ = 0;
-};
+  return BatchList(std::move(batches));
+}
 
 /// Gives its input plus one, in padding as well.
 class PlusOne : public Model {
@@ -271,7 +256,7 @@ class RootMeanSquare : public Loss {
 TEST(Evaluation, PadsBatchesForALossOverAllRows) {
   PlusOne model;
   const ObjectiveOf<RootMeanSquare> loss({.name = "y", .shape = {kVaries, 1}});
-  PaddedBatches stream;
+  BatchList stream = padded_batches();
 
   const EvaluationTotals totals = evaluate({.model = &model, .objective = &loss}, stream, {},
                                            [](const Predictions&, const Batch&) {});
@@ -291,7 +276,7 @@ class OneRowLess : public Model {
 TEST(Evaluation, RefusesOutputsOfOtherRowsAlsoForALossOverAllRows) {
   OneRowLess model;
   const ObjectiveOf<RootMeanSquare> loss({.name = "y", .shape = {kVaries, 1}});
-  PaddedBatches stream;
+  BatchList stream = padded_batches();
   try {
     evaluate({.model = &model, .objective = &loss}, stream, {},
              [](const Predictions&, const Batch&) {});
@@ -391,7 +376,7 @@ TEST(Evaluation, GivesMetricsTheBatchesInOrderAfterAReset) {
   ThreadBudget budget(3);
 
   budget.run([&] {
-    NumberedBatches stream(5);
+    BatchList stream = numbered_batches(5);
     const TargetMetric metrics[] = {{&metric, 0, number_target("y", 2)}};
     evaluate_metrics({.model = &model, .objective = &loss}, stream, {}, metrics);
   });

@@ -32,23 +32,13 @@ class Normalizing : public Model {
   torch::nn::Dropout dropout_{nullptr};
 };
 
-class Batches : public BatchStream {
- public:
-  explicit Batches(std::vector<at::Tensor> inputs) : inputs_(std::move(inputs)) {}
-
- private:
-  bool do_next(Batch& batch) override {
-    if (next_ == inputs_.size())
-      return false;
-    batch.inputs = {inputs_[next_++]};
-    return true;
-  }
-  StateDict do_state() const override { return {}; }
-  void do_load_state(const StateDict&) override {}
-
-  std::vector<at::Tensor> inputs_;
-  std::size_t next_ = 0;
-};
+/// Batches of inputs alone.
+BatchList batches_of(const std::vector<at::Tensor>& inputs) {
+  std::vector<Batch> batches;
+  for (const at::Tensor& input : inputs)
+    batches.emplace_back().inputs = {input};
+  return BatchList(std::move(batches));
+}
 
 std::vector<at::Tensor> three_batches() {
   const at::Generator generator = make_generator(9);
@@ -59,7 +49,7 @@ std::vector<at::Tensor> three_batches() {
 }
 
 void refresh(Model& model, std::stop_token stop = {}, std::uint64_t seed = 1) {
-  Batches stream(three_batches());
+  BatchList stream = batches_of(three_batches());
   refresh_statistics(model, 1, stream, seed, stop);
 }
 
