@@ -2,16 +2,20 @@
 #include <cmath>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/native_dropout.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
+#include <torch/nn/modules/linear.h>
 
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/training_step.h>
 #include <treadle/engine/weight_average.h>
+#include <treadle/graph/flow_builder.h>
+#include <treadle/graph/graph.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/case_name.h>
 #include <treadle/testing/device_contract.h>
@@ -77,6 +81,18 @@ TEST(FarDevice, FusedDropoutDrawsFromTheTask) {
   EXPECT_NEAR(mask.to(at::kFloat).mean().item<float>(), 0.75, 0.05);
   EXPECT_TRUE(at::equal(drop(3).first, output));
   EXPECT_FALSE(at::equal(drop(4).first, output));
+}
+
+TEST(FarDevice, AGraphTakesInputsOfTheHost) {
+  const auto graph = graph::FlowBuilder::from(torch::nn::Linear(2, 3)).build();
+  const at::Tensor input = at::ones({4, 2});
+  const at::Tensor as_before = graph->forward(input);
+
+  graph->to(far_device());
+
+  const at::Tensor output = graph->forward(input);
+  EXPECT_EQ(output.device(), far_device());
+  EXPECT_TRUE(at::equal(output.cpu(), as_before));
 }
 
 TEST(FarDevice, CountsWhatTheHostReads) {

@@ -205,16 +205,61 @@ TEST_F(Graft, TakesFurtherInputsIntoItsBranches) {
   }
 }
 
-TEST_F(Graft, SaysWhereDataAndTransformsDiffer) {
-  json other = network(small_flow());
-  other["transforms"] = json::array();
+TEST_F(Graft, RefusesWeightsOfOtherColumnsAndTransforms) {
   const std::string first = train(network(small_flow()), "first", 1);
-  const std::string second = train(other, "second", 2);
+  json scaled = network(small_flow());
+  scaled["transforms"] = {"min_max"};
+  json other = network(small_flow());
+  other["data"]["noise"] = 0.3;
 
-  graft({first, second}, "relu_0", "cat");
+  const std::string second = train(scaled, "second", 2);
+  EXPECT_EQ(refusal<UsageError>({first, second}, "relu_0"),
+            second + " was trained with other transforms than " + first +
+                ", and a branch of a graft gets those of the first; train both on the same "
+                "transforms");
+  const std::string third = train(other, "third", 2);
+  EXPECT_THAT(refusal<UsageError>({first, third}, "relu_0"), HasSubstr("with other data than"));
+}
 
-  EXPECT_THAT(notes_, ElementsAre(second + " was trained with other transforms than " + first +
-                                  ", whose transforms the document has"));
+TEST_F(Graft, OfFlowsWithinAndOfBuiltNetworks) {
+  const auto flow = [](int width) {
+    return json::array({{{"use", "dense"}, {"out_features", 3}},
+                        {{"use", "graph"},
+                         {"builder",
+                          {{"use", "hive"},
+                           {"rows", 1},
+                           {"columns", 2},
+                           {"width", width},
+                           {"cells", {"dense", "gated_feed_forward"}}}}}});
+  };
+  const std::vector<std::string> runs = {train(network(flow(4)), "first", 1),
+                                         train(network(flow(8)), "second", 2)};
+
+  // The cells of both, apart, in one layer; what stands in front of them comes with each.
+  const json cells = graft(runs, "hive_0.cells", "cat");
+  EXPECT_EQ(cells.at("model").at("flow").at(0).at("branches").size(), 4U);
+  const NamedTensors grafted = trained(at_rest(cells));
+  int copied = 0;
+  for (int run = 0; run < 2; ++run) {
+    for (const auto& [name, tensor] : weights_of(runs[run])) {
+      for (const int branch : {2 * run, 2 * run + 1}) {
+        const auto found = grafted.find("grafts_" + std::to_string(branch) + "." + name);
+        if (found == grafted.end())
+          continue;
+        EXPECT_TRUE(at::equal(found->second, tensor)) << name;
+        ++copied;
+      }
+    }
+  }
+  EXPECT_GE(copied, 8) << "the dense layers in front, of four branches, with their biases";
+  EXPECT_EQ(grafted.at("head_0.weight").size(1), 2 * 4 + 2 * 8);
+
+  const NamedTensors combined = trained(at_rest(graft(runs, "hive_0.combined", "cat")));
+  EXPECT_EQ(combined.at("head_0.weight").size(1), 4 + 8);
+  EXPECT_TRUE(at::equal(combined.at("grafts_1.hive_0.stem.weight"),
+                        weights_of(runs[1]).at("hive_0.stem.weight")));
+  EXPECT_THAT(refusal<UsageError>(runs, "hive_0.combine"),
+              HasSubstr("has no node \"hive_0.combine\"; did you mean \"hive_0.combined\"?"));
 }
 
 TEST_F(Graft, RefusesWhatItCannotPutTogether) {

@@ -157,6 +157,40 @@ TEST(LoggedTags, MayBeNodesByTheirNames) {
   }
 }
 
+// outer: x -> 2x -> inner; inner: -> 6x -> deep; deep: -> 30x -> 30x + 1.
+TEST(LoggedTags, MayBeNodesOfGraphsWithin) {
+  for (const Execution execution : {Execution::kDynamic, Execution::kCompiled}) {
+    const auto scale = [](double by) { return std::make_shared<Scale>(by); };
+    const FlowBuilder deep = FlowBuilder::from(scale(5)).through(plus(1)).named("end");
+    const FlowBuilder inner = FlowBuilder::from(scale(3)).through(deep).named("deep");
+    const auto graph =
+        FlowBuilder::from(scale(2)).through(inner).named("inner").build(spec_of({{2}}));
+    graph->set_execution(execution);
+    graph->set_logged_tags({{"inner.Scale_0", Reduction::kSum},
+                            {"inner.deep.*", Reduction::kMax},
+                            {"inner.deep.end", Reduction::kMin},
+                            {"Scale_0", Reduction::kMax}});
+
+    const auto means = logged_by(*graph, {row({1, 2}), row({3, 4})});
+
+    EXPECT_THAT(graph->logged_names(),
+                ElementsAre("inner.Scale_0", "inner.deep.Scale_0", "inner.deep.end",
+                            "inner.deep.end.min", "Scale_0"));
+    ASSERT_EQ(means.size(), 5U);
+    EXPECT_EQ(means[0].value, 30);  // (18 + 42) / 2
+    EXPECT_EQ(means[1].value, 90);  // (60 + 120) / 2
+    EXPECT_EQ(means[2].value, 91);
+    EXPECT_EQ(means[3].value, 61);  // (31 + 91) / 2
+    EXPECT_EQ(means[4].value, 6);
+    try {
+      graph->set_logged_tags({{"inner.deep.ends", Reduction::kMax}});
+      FAIL();
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("did you mean \"inner.deep.end\"?"));
+    }
+  }
+}
+
 TEST(LoggedTags, AreNotLoggedWithoutALog) {
   const auto graph = two_heads();
   EXPECT_THAT(logged_by(*graph, {row({1})}), IsEmpty());

@@ -6,6 +6,7 @@
 
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
+#include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
@@ -19,6 +20,19 @@ using ::testing::HasSubstr;
 
 std::vector<double> step(const Graph& graph, GraphState& state, const at::Tensor& input) {
   return numbers(graph.run(std::vector<at::Tensor>{input}, state).front());
+}
+
+TEST(GraphRun, ConvertsFloatingPointInputsToTheWeights) {
+  const auto graph = FlowBuilder::from(torch::nn::Linear(2, 3)).build();
+  const auto lookup = FlowBuilder::from(torch::nn::Embedding(5, 3)).build();
+  const at::Tensor numbers = at::ones({4, 2});  // float32
+  const at::Tensor indices = at::ones({4}, at::kLong);
+  const at::Tensor as_before = graph->forward(numbers);
+
+  graph->to(at::kDouble);
+  lookup->to(at::kDouble);
+  EXPECT_TRUE(graph->forward(numbers).allclose(as_before.to(at::kDouble)));
+  EXPECT_EQ(lookup->forward(indices).scalar_type(), at::kDouble);
 }
 
 /// sum = stream + sum of the forward before

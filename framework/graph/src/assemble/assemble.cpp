@@ -507,6 +507,7 @@ class Assembly {
     }
     if (graph == nullptr)
       return std::nullopt;
+    graph->set_built_from(std::move(flow));
     return Callee(name, part.type(), std::move(graph));
   }
 

@@ -467,6 +467,10 @@ Part grid_cat(const GridPosition& grid, const std::vector<GridPosition>& positio
       std::move(parameters));
 }
 
+void expect_grid_positions(const GridPosition& grid, const std::vector<GridPosition>& positions) {
+  order_in_grid(grid, positions, positions.size());
+}
+
 Part state_add() {
   return Part(
       "state_add", [](const LayerSpec&) { return std::make_shared<StateAdd>(); }, kNothing);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <ATen/ops/split_with_sizes.h>
+#include <c10/util/SmallVector.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
@@ -201,6 +202,29 @@ const Trunk* Graph::trunk() {
   return impl_->trunk->graph != nullptr ? &*impl_->trunk : nullptr;
 }
 
+namespace {
+
+/// Of a graph within, by the places of the graphs around it.
+GraphState::Data& state_within(GraphState::Data& state, const std::vector<std::size_t>& within) {
+  GraphState::Data* inner = &state;
+  for (const std::size_t place : within)
+    inner = &inner->nodes[place].callees[0].graph->data();
+  return *inner;
+}
+
+/// Values that are logged are kept to the end of the forward, by the graphs that they are in.
+void keep_logged(const Graph::Impl& graph, GraphState::Data& state, bool on) {
+  state.keeps_tags = on;
+  for (const Graph::Impl::LoggedValue& one : graph.logged) {
+    GraphState::Data& inner = state_within(state, one.within);
+    inner.keeps_tags = on;
+    if (!on)
+      inner.tags[one.tag_slot].reset();
+  }
+}
+
+}  // namespace
+
 void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) {
   if (context.takes_deferred_output()) {
     if (const Trunk* const cut = trunk()) {
@@ -219,7 +243,8 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
   const bool shows = context.is_logging() && !impl_->logged.empty();
   // Tagged values are kept only where they are logged: they live to the end of the forward, and a
   // plan must return them.
-  state->data().keeps_tags = shows;
+  if (shows)
+    keep_logged(*impl_, state->data(), true);
   if (impl_->reports)
     begin_reports(*impl_, state->data(), context.is_logging(), context.takes_losses());
   const ForwardScope scope{context.stop(), context.truncates_bptt(), context.calls_layers()};
@@ -237,7 +262,8 @@ void Graph::forward(const Inputs& inputs, Outputs& outputs, ForwardContext& cont
     context.state() = state->state();
   if (shows) {
     for (const Impl::LoggedValue& one : impl_->logged)
-      context.log(one.name, state->data().tags[one.tag_slot], one.by);
+      context.log(one.name, state_within(state->data(), one.within).tags[one.tag_slot], one.by);
+    keep_logged(*impl_, state->data(), false);
   }
   if (impl_->reports) {
     hand_over_reports(*impl_, state->data(), [&](LayerReports::Report&& report) {
@@ -265,9 +291,36 @@ void Graph::serve_as_model(std::size_t input_count, std::vector<std::size_t> inp
   impl_->output_widths = std::move(output_widths);
 }
 
+namespace {
+
+/// The first parameter that is a number; undefined where there is none. Looks no further than
+/// necessary: run() asks each time, as a module may have been moved.
+at::Tensor first_weight(const torch::nn::Module& module) {
+  for (const at::Tensor& parameter : module.parameters(/*recurse=*/false)) {
+    if (c10::isFloatingType(parameter.scalar_type()))
+      return parameter;
+  }
+  for (const auto& child : module.children()) {
+    if (const at::Tensor found = first_weight(*child); found.defined())
+      return found;
+  }
+  return {};
+}
+
+}  // namespace
+
 std::vector<at::Tensor> Graph::run(const Inputs& inputs, GraphState& state,
                                    std::stop_token stop) const {
-  return run_within(inputs, state, {std::move(stop)});
+  c10::SmallVector<at::Tensor, 4> placed(inputs.begin(), inputs.end());
+  if (const at::Tensor weight = first_weight(*this); weight.defined()) {
+    for (at::Tensor& input : placed) {
+      if (!input.defined())
+        continue;
+      const bool is_number = c10::isFloatingType(input.scalar_type());
+      input = input.to(weight.device(), is_number ? weight.scalar_type() : input.scalar_type());
+    }
+  }
+  return run_within({placed.data(), placed.size()}, state, {std::move(stop)});
 }
 
 std::vector<at::Tensor> Graph::run_within(const Inputs& inputs, GraphState& state,
@@ -314,6 +367,14 @@ void Graph::set_branches(Branches branches) {
   for (const Graph* graph : graphs_within(*this))
     graph->impl_->branches = branches;
   impl_->trunk.reset();
+}
+
+const FlowBuilder* Graph::built_from() const {
+  return impl_->built_from.get();
+}
+
+void Graph::set_built_from(std::shared_ptr<const FlowBuilder> flow) {
+  impl_->built_from = std::move(flow);
 }
 
 void Graph::set_repeated() {
@@ -369,16 +430,71 @@ std::shared_ptr<Graph> Graph::sub(std::string_view tag) const {
   return impl_->places[*place].node->main().graph();
 }
 
+namespace {
+
+/// A node that can be logged: in a graph, or in one within it.
+struct FoundNode {
+  std::string name;  ///< "hive_0.cells_1"
+  std::vector<std::size_t> within;
+  Graph* graph = nullptr;
+  std::size_t place = 0;
+};
+
+/// The graph that a node calls once.
+Graph* graph_of(Graph& graph, std::size_t place) {
+  const bool is_graph = graph.nodes()[place].kind == NodeKind::kGraph;
+  return is_graph ? graph.impl().places[place].node->main().graph().get() : nullptr;
+}
+
+/// All nodes with such an id, `*` for any text; behind a dot those of the graph that a node is.
+void find_nodes(Graph& graph, const std::string& pattern, const FoundNode& around,
+                std::vector<FoundNode>& found) {
+  const auto matches = [](const std::string& id, const std::string& what) {
+    return fnmatch(what.c_str(), id.c_str(), 0) == 0;
+  };
+  for (std::size_t place = 0; place < graph.nodes().size(); ++place) {
+    const std::string& id = graph.nodes()[place].id;
+    if (graph.impl().places[place].node == nullptr)
+      continue;
+    const std::string name = around.name.empty() ? id : around.name + "." + id;
+    if (matches(id, pattern)) {
+      found.push_back({name, around.within, &graph, place});
+      continue;
+    }
+    Graph* const inner = graph_of(graph, place);
+    const std::size_t dot = pattern.find('.');
+    if (inner == nullptr || dot == std::string::npos || !matches(id, pattern.substr(0, dot)))
+      continue;
+    FoundNode node{name, around.within, inner, 0};
+    node.within.push_back(place);
+    find_nodes(*inner, pattern.substr(dot + 1), node, found);
+  }
+}
+
+/// For suggestions, with those within written behind a dot.
+void add_names(Graph& graph, const std::string& around, std::vector<std::string>& names) {
+  for (std::size_t place = 0; place < graph.nodes().size(); ++place) {
+    const std::string name = around + graph.nodes()[place].id;
+    names.push_back(name);
+    if (Graph* const inner = graph_of(graph, place))
+      add_names(*inner, name + ".", names);
+  }
+}
+
+}  // namespace
+
 void Graph::set_logged_tags(const std::vector<LoggedTag>& tags) {
   std::vector<Impl::LoggedValue> logged;
   const auto is_taken = [&](const std::string& name) {
     return std::any_of(logged.begin(), logged.end(),
                        [&](const Impl::LoggedValue& one) { return one.name == name; });
   };
-  const auto add = [&](std::string name, std::size_t place, std::optional<Reduction> by) {
+  const auto add = [&](const FoundNode& node, std::optional<Reduction> by) {
     // Where sizes are known, a value of several elements without a reduction is refused now. Else
     // ForwardContext::log() refuses it in the first step.
-    const std::optional<TensorSpec>& result = impl_->nodes[place].result;
+    Impl& impl = *node.graph->impl_;
+    std::string name = node.name;
+    const std::optional<TensorSpec>& result = impl.nodes[node.place].result;
     const auto is_one = [](std::int64_t size) { return size == 1; };
     if (!by && result && !std::all_of(result->sizes.begin(), result->sizes.end(), is_one)) {
       throw UsageError(quote_text(name) + " is " + result->text() +
@@ -386,39 +502,35 @@ void Graph::set_logged_tags(const std::vector<LoggedTag>& tags) {
                        "{\"tag\": " +
                        quote_text(name) + ", \"reduction\": \"mean\"}");
     }
-    std::optional<std::size_t>& slot = impl_->places[place].tag_slot;
+    std::optional<std::size_t>& slot = impl.places[node.place].tag_slot;
     if (!slot)
-      slot = impl_->tag_slots++;
-    const std::string plain = name;
+      slot = impl.tag_slots++;
     const bool is_same = std::any_of(logged.begin(), logged.end(), [&](const auto& one) {
-      return one.tag_slot == *slot && one.by == by;
+      return one.within == node.within && one.tag_slot == *slot && one.by == by;
     });
     if (by && is_taken(name))  // by another reduction before
       name += "." + std::string(name_of(*by));
     if (is_same || is_taken(name))
-      throw UsageError(quote_text(plain) + " is to be logged twice; leave one of them out");
-    logged.push_back({name, *slot, by});
+      throw UsageError(quote_text(node.name) + " is to be logged twice; leave one of them out");
+    logged.push_back({name, *slot, by, node.within});
   };
   for (const LoggedTag& one : tags) {
     const std::vector<std::string> group = tag_group(one.tag);
     for (const std::string& tag : group)
-      add(tag, *find_tag(tag), one.by);
+      add({tag, {}, this, *find_tag(tag)}, one.by);
     if (!group.empty())
       continue;
     if (const auto place = find_tag(one.tag)) {
-      add(one.tag, *place, one.by);
+      add({one.tag, {}, this, *place}, one.by);
       continue;
     }
-    const std::size_t before = logged.size();
-    for (std::size_t place = 0; place < impl_->places.size(); ++place) {
-      const std::string& id = impl_->nodes[place].id;
-      if (impl_->places[place].node != nullptr && fnmatch(one.tag.c_str(), id.c_str(), 0) == 0)
-        add(id, place, one.by);
-    }
-    if (logged.size() == before) {
+    std::vector<FoundNode> found;
+    find_nodes(*this, one.tag, {}, found);
+    for (const FoundNode& node : found)
+      add(node, one.by);
+    if (found.empty()) {
       std::vector<std::string> names = part_names();
-      for (const NodeInfo& node : impl_->nodes)
-        names.push_back(node.id);
+      add_names(*this, "", names);
       throw UsageError("the graph has no tag and no node " + quote_text(one.tag) +
                        did_you_mean(one.tag, names));
     }

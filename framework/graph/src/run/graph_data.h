@@ -80,10 +80,12 @@ struct GraphStructure {
     std::string name;
     std::size_t tag_slot = 0;
     std::optional<Reduction> by;
+    std::vector<std::size_t> within;  ///< places of the graphs around it, from the outside in
   };
   std::vector<LoggedValue> logged;  // as a model: reported where the context asks for values
   /// Of parameters; nothing for a graph that was built without sizes.
   std::optional<c10::ScalarType> dtype;
+  std::shared_ptr<const FlowBuilder> built_from;  ///< by a graph builder; null for others
 };
 
 struct Graph::Impl : GraphStructure {

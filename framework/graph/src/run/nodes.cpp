@@ -179,7 +179,7 @@ class LoopNode final : public Node {
       case HaltBy::kOneElement:
         if (said.numel() != 1) {
           throw DataError("the condition gave " + TensorSpec::of(said).text() +
-                          "; say how its elements decide: first, any or all");
+                          "; state in \"halt_by\" how its elements decide: first, any or all");
         }
         return number_of(said) > 0;
       case HaltBy::kFirst:

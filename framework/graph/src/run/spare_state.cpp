@@ -11,6 +11,8 @@ namespace {
 /// Tagged values and traces that nobody can ask for would only keep memory alive.
 void keep_no_tags(GraphState::Data& data) {
   data.keeps_tags = false;
+  for (at::Tensor& tag : data.tags)
+    tag.reset();
   for (NodeState& node : data.nodes) {
     node.keeps_traces = false;
     for (Callee::State& callee : node.callees) {
@@ -39,11 +41,8 @@ SpareState::SpareState(const Graph& graph) : impl_(graph.impl()) {
 SpareState::~SpareState() {
   if (state_->keeps_state())
     state_->reset();
-  if (state_->data().keeps_tags) {
-    state_->data().keeps_tags = false;
-    for (at::Tensor& tag : state_->data().tags)
-      tag.reset();
-  }
+  if (state_->data().keeps_tags)  // the forward failed
+    keep_no_tags(state_->data());
   const std::lock_guard lock(impl_.spare_mutex);
   impl_.spare.push_back(std::move(state_));
 }

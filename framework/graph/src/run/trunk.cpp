@@ -19,7 +19,8 @@ bool is_read_elsewhere(const GraphStructure& graph, std::size_t place) {
          std::any_of(graph.states.begin(), graph.states.end(),
                      [&](const StateSlot& state) { return state.written == place; }) ||
          std::any_of(graph.logged.begin(), graph.logged.end(), [&](const auto& logged) {
-           return logged.tag_slot == graph.places[place].tag_slot;
+           return logged.within.empty() ? logged.tag_slot == graph.places[place].tag_slot
+                                        : logged.within.front() == place;
          });
 }
 

@@ -43,6 +43,7 @@ struct NodeInput {
   Kind kind = Kind::kStream;
 };
 
+class FlowBuilder;
 class Graph;
 struct ForwardScope;
 struct Trunk;
@@ -122,13 +123,14 @@ class Graph final : public Model,
   /// last layer that ActsOnPositions is deferred where the context takes that.
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override;
 
-  /// Returns one tensor for each of the outputs, or the end of the stream. Throws Interrupted after
-  /// a stop, between two nodes or two rounds. Errors of a node name the node, its inputs and where
-  /// they come from.
+  /// Returns one tensor for each of the outputs, or the end of the stream. Inputs are sent to the
+  /// device of the weights, and floating-point ones converted to their dtype. Throws Interrupted
+  /// after a stop, between two nodes or two rounds. Errors of a node name the node, its inputs and
+  /// where they come from.
   std::vector<at::Tensor> run(const Inputs& inputs, GraphState& state,
                               std::stop_token stop = {}) const;
 
-  /// The first output, without a state that outlives the call.
+  /// The first output of run(), without a state that outlives the call.
   at::Tensor forward(const at::Tensor& input) const;
 
   /// Here and in graphs within; sequential until set. Before the first forward, or between
@@ -187,11 +189,14 @@ class Graph final : public Model,
   std::vector<std::string> tag_group(std::string_view name) const;
   /// The graph that stands behind a tag; null for anything else.
   std::shared_ptr<Graph> sub(std::string_view tag) const;
+  /// The flow that a graph builder wrote for this graph; null for others.
+  const FlowBuilder* built_from() const;
 
   /// As a model: what each training forward logs, see ForwardContext::log(). The name of a
   /// group stands for its tags, "dense_*" for all nodes of that name, which are logged by their
-  /// ids. Throws a UsageError for an unknown tag, and for one that is known
-  /// to have several elements and no reduction. Before the first forward.
+  /// ids, "encoder.dense_*" for those of the graph that the node "encoder" is. Throws a UsageError
+  /// for an unknown tag, and for one that is known to have several elements and no reduction.
+  /// Before the first forward.
   void set_logged_tags(const std::vector<LoggedTag>& tags);
   std::vector<std::string> logged_names() const override;
 
@@ -218,6 +223,7 @@ class Graph final : public Model,
   /// not used. `output_widths`: what the one output is cut into; empty: it is not cut.
   void serve_as_model(std::size_t input_count, std::vector<std::size_t> input_order,
                       std::vector<std::int64_t> output_widths);
+  void set_built_from(std::shared_ptr<const FlowBuilder> flow);
   /// It is a part, or in a part, of what runs more than once in a forward, or shares weights with
   /// what else runs in it.
   void set_repeated();

@@ -25,6 +25,9 @@ using GridPosition = std::array<std::int64_t, 3>;
 /// One after the other along the last dimension, in the order of their cells: by row, column,
 /// layer. Input i is in the cell positions[i], and no other input is.
 Part grid_cat(const GridPosition& grid, const std::vector<GridPosition>& positions);
+/// Throws a DataError where a position is outside of the grid, or two are the same: as a part of a
+/// flow finds when the flow is built.
+void expect_grid_positions(const GridPosition& grid, const std::vector<GridPosition>& positions);
 /// The sum of the inputs that are there: for states, which are absent at first.
 Part state_add();
 /// Σ_i w[…, i] · x_i, the first input being w and then x_0, x_1, …. What mixture_of_experts() ends
