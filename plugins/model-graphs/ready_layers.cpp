@@ -28,25 +28,48 @@ class Ready final : public LayerFactory {
   Config config_;
 };
 
+/// One that its parameters alone decide on: mistakes in them show when it is made.
+template <graph::Part (*kMake)(const Config& config)>
+class Fixed final : public LayerFactory {
+ public:
+  explicit Fixed(const Config& config) : part_(made(config)) {}
+
+ private:
+  static graph::Part made(const Config& config) {
+    try {
+      return kMake(config);
+    } catch (const DataError& error) {
+      config.fail("", error.what());
+    }
+  }
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    return part_.make()(spec);
+  }
+
+  graph::Part part_;
+};
+
 std::int64_t width_of_stream(const LayerSpec& spec) {
   return spec.inputs.front().width();
 }
 
 template <graph::Part (*kPart)(bool broadcast)>
-graph::Part merging(const Config& config, const LayerSpec&) {
+graph::Part merging(const Config& config) {
   return kPart(config.get<bool>("broadcast"));
 }
 
-graph::Part cat(const Config& config, const LayerSpec&) {
+graph::Part cat(const Config& config) {
   return graph::cat(config.get<std::int64_t>("dim"));
 }
 
-graph::Part grid_cat(const Config& config, const LayerSpec&) {
-  return graph::grid_cat(config.json().at("grid").get<graph::GridPosition>(),
-                         config.json().at("positions").get<std::vector<graph::GridPosition>>());
+graph::Part grid_cat(const Config& config) {
+  const auto grid = config.json().at("grid").get<graph::GridPosition>();
+  const auto positions = config.json().at("positions").get<std::vector<graph::GridPosition>>();
+  graph::expect_grid_positions(grid, positions);
+  return graph::grid_cat(grid, positions);
 }
 
-graph::Part reshape(const Config& config, const LayerSpec&) {
+graph::Part reshape(const Config& config) {
   return graph::reshape(config.get<std::vector<std::int64_t>>("shape"));
 }
 
@@ -74,7 +97,7 @@ void add_sizes(const nlohmann::json& value, std::size_t level, std::vector<std::
     add_sizes(one, level + 1, sizes, numbers);
 }
 
-graph::Part constant(const Config& config, const LayerSpec&) {
+graph::Part constant(const Config& config) {
   std::vector<std::int64_t> sizes;
   std::vector<double> numbers;
   add_sizes(config.json().at("value"), 0, sizes, numbers);
@@ -87,7 +110,7 @@ graph::Part constant(const Config& config, const LayerSpec&) {
   return graph::constant(value.expand(*shape));
 }
 
-graph::Part parameter(const Config& config, const LayerSpec&) {
+graph::Part parameter(const Config& config) {
   return graph::parameter(config.get<std::vector<std::int64_t>>("shape"),
                           config.get<double>("mean"), config.get<double>("std"));
 }
@@ -100,7 +123,7 @@ graph::Part sigmoid_router(const Config& config, const LayerSpec& spec) {
   return graph::sigmoid_router(width_of_stream(spec), config.get<std::int64_t>("num_experts"));
 }
 
-graph::Part fixed_selector(const Config& config, const LayerSpec&) {
+graph::Part fixed_selector(const Config& config) {
   return graph::fixed_selector(config.get<std::int64_t>("branch"));
 }
 
@@ -109,7 +132,7 @@ graph::Part argmax_selector(const Config& config, const LayerSpec& spec) {
                                 config.get<std::string>("by") == "row");
 }
 
-graph::Part threshold_halt(const Config& config, const LayerSpec&) {
+graph::Part threshold_halt(const Config& config) {
   return graph::threshold_halt(config.get<double>("threshold"));
 }
 
@@ -118,28 +141,28 @@ graph::Part learned_halt(const Config&, const LayerSpec& spec) {
 }
 
 template <graph::Part (*kPart)()>
-graph::Part plain(const Config&, const LayerSpec&) {
+graph::Part plain(const Config&) {
   return kPart();
 }
 
 }  // namespace
 
 void add_ready_layers(Registrar& registrar) {
-  registrar.add<Ready<merging<graph::add>>, LayerFactory>("add");
-  registrar.add<Ready<merging<graph::mean>>, LayerFactory>("mean");
-  registrar.add<Ready<merging<graph::multiply>>, LayerFactory>("multiply");
-  registrar.add<Ready<plain<graph::state_add>>, LayerFactory>("state_add");
-  registrar.add<Ready<plain<graph::identity>>, LayerFactory>("identity");
-  registrar.add<Ready<cat>, LayerFactory>("cat");
-  registrar.add<Ready<grid_cat>, LayerFactory>("grid_cat");
-  registrar.add<Ready<reshape>, LayerFactory>("reshape");
-  registrar.add<Ready<constant>, LayerFactory>("constant");
-  registrar.add<Ready<parameter>, LayerFactory>("parameter");
+  registrar.add<Fixed<merging<graph::add>>, LayerFactory>("add");
+  registrar.add<Fixed<merging<graph::mean>>, LayerFactory>("mean");
+  registrar.add<Fixed<merging<graph::multiply>>, LayerFactory>("multiply");
+  registrar.add<Fixed<plain<graph::state_add>>, LayerFactory>("state_add");
+  registrar.add<Fixed<plain<graph::identity>>, LayerFactory>("identity");
+  registrar.add<Fixed<cat>, LayerFactory>("cat");
+  registrar.add<Fixed<grid_cat>, LayerFactory>("grid_cat");
+  registrar.add<Fixed<reshape>, LayerFactory>("reshape");
+  registrar.add<Fixed<constant>, LayerFactory>("constant");
+  registrar.add<Fixed<parameter>, LayerFactory>("parameter");
   registrar.add<Ready<softmax_router>, LayerFactory>("softmax_router");
   registrar.add<Ready<sigmoid_router>, LayerFactory>("sigmoid_router");
-  registrar.add<Ready<fixed_selector>, LayerFactory>("fixed_selector");
+  registrar.add<Fixed<fixed_selector>, LayerFactory>("fixed_selector");
   registrar.add<Ready<argmax_selector>, LayerFactory>("argmax_selector");
-  registrar.add<Ready<threshold_halt>, LayerFactory>("threshold_halt");
+  registrar.add<Fixed<threshold_halt>, LayerFactory>("threshold_halt");
   registrar.add<Ready<learned_halt>, LayerFactory>("learned_halt");
 }
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/error.h>
+#include <treadle/testing/expect_problem.h>
 
 #include "watched_runs.h"
 
@@ -135,6 +136,54 @@ TEST_F(ToldBeforeTraining, OneFileIsOneSourceUnderOtherColumnsAndPrecisions) {
   EXPECT_NE(hashes(wider).first, data);
   EXPECT_EQ(hashes(wider).second, source);
   EXPECT_NE(hashes(document(/*has_hole=*/true)).second, source);
+}
+
+/// Data that nobody has opened: reading it would be an error of another kind.
+TEST_F(ToldBeforeTraining, WhatNeedsNoDataIsFoundWithoutIt) {
+  json right = document();
+  right["data"]["path"] = (workspace_.folder() / "nowhere.csv").string();
+  EXPECT_THAT(check_document(runtime_, runtime_.resolve(right)), ::testing::IsEmpty());
+  const json branches = json::array({json::array({"relu"}), json::array({"tanh"})});
+  const auto flow = [&](const json& merger) {
+    return json{
+        {"use", "flow"},
+        {"flow",
+         {{{"use", "split"}, {"branches", branches}}, {{"use", "merge"}, {"with", merger}}}}};
+  };
+  struct Mistake {
+    const char* pointer;  // of what is wrong
+    const char* slot;     // what is put there
+    json value;
+    std::initializer_list<std::string_view> words;
+  };
+  const Mistake mistakes[] = {
+      {"/model/flow/1/with",
+       "/model",
+       flow({{"use", "grid_cat"}, {"grid", {2, 2, 1}}, {"positions", {{0, 1, 0}, {0, 1, 0}}}}),
+       {"branches 0 and 1", "[0,1,0]"}},
+      {"/model/flow/1/with",
+       "/model",
+       flow({{"use", "grid_cat"}, {"grid", {2, 2, 1}}, {"positions", {{0, 1, 0}, {0, 2, 0}}}}),
+       {"[0,2,0]", "outside of the grid"}},
+      {"/model/flow/0/builder/num_heads",
+       "/model",
+       json::parse(R"({"use": "flow", "flow": [{"use": "graph", "builder": {"use": "hive",
+           "rows": 1, "columns": 1, "cells": "attention", "width": 6, "num_heads": 4}}]})"),
+       {"must divide", "6", "4"}},
+      {"/schedule", "/training/epochs", "unlimited", {"stretched", "training.max_steps"}},
+      {"/training/callbacks/1", "/training/callbacks", {"ema", "swa"}, {"\"ema\" and \"swa\""}},
+      {"/training/ema",
+       "/training",
+       {{"ema", {{"decay", 0.9}}}, {"callbacks", {"swa"}}},
+       {"\"swa\" and \"ema\"", "leave one"}},
+  };
+  for (const Mistake& mistake : mistakes) {
+    json wrong = right;
+    wrong["schedule"] = "cosine";
+    wrong[json::json_pointer(mistake.slot)] = mistake.value;
+    expect_problem([&] { check_document(runtime_, runtime_.resolve(wrong)); }, ErrorKind::kDocument,
+                   mistake.pointer, mistake.words);
+  }
 }
 
 TEST_F(ToldBeforeTraining, PatienceEndsASearchAndAPopulationThatReplacesNobodyIsNoted) {

@@ -26,7 +26,7 @@ std::string notes_text(const std::vector<std::string>& notes) {
 void check_with_data(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
-  const std::vector<std::string> notes = notes_on_search(runtime, workflow);
+  const std::vector<std::string> notes = check_document(runtime, workflow);
   const DryRun dry = dry_run(runtime, workflow);
   Json facts{{"data", dry.data}, {"model", dry.model}, {"validation", dry.validation}};
   if (!dry.search.is_null()) {
@@ -64,9 +64,7 @@ void check_with_data(const CommandLine& line) {
 void check_without_data(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
-  std::vector<std::string> notes = notes_on_precision(runtime, workflow);
-  for (std::string& note : notes_on_search(runtime, workflow))
-    notes.push_back(std::move(note));
+  const std::vector<std::string> notes = check_document(runtime, workflow);
   if (line.has("json")) {
     print(Json{{"document", line.arguments[0]},
                {"problems", Json::array()},

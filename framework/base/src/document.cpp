@@ -170,6 +170,27 @@ std::shared_ptr<Document> Document::from_json(json value, const std::filesystem:
   return document;
 }
 
+namespace {
+
+/// The next key of a path. Keys may have dots themselves, as those of a search's space do: where
+/// the object has such a key, and not its first part alone, that is meant. `next` goes behind it.
+std::string take_key(const json& object, const std::vector<std::string>& keys, std::size_t& next) {
+  std::string key = keys[next++];
+  if (!object.is_object() || object.contains(key))
+    return key;
+  std::string longer = key;
+  for (std::size_t i = next; i < keys.size(); ++i) {
+    longer += "." + keys[i];
+    if (object.contains(longer)) {
+      next = i + 1;
+      return longer;
+    }
+  }
+  return key;
+}
+
+}  // namespace
+
 void Document::set(std::string_view path, std::string_view text) {
   const std::string whole = "--set " + plain_text(path) + "=" + plain_text(text);
   if (first_bad_utf8(path) || first_bad_utf8(text))
@@ -188,7 +209,8 @@ void Document::set(std::string_view path, std::string_view text) {
   json* value = &changed;
   std::string pointer;
   std::string made;  // the first value on the way that did not exist
-  for (const std::string& key : keys) {
+  for (std::size_t next = 0; next < keys.size();) {
+    const std::string key = path.starts_with('/') ? keys[next++] : take_key(*value, keys, next);
     const std::size_t size_before = value->is_structured() ? value->size() : 0;
     json& part = part_to_set(*value, key, pointer, whole);
     const bool is_new = value->size() != size_before;

@@ -45,12 +45,16 @@ std::size_t distance_between(std::string_view a, std::string_view b) {
   return previous[b.size()];
 }
 
-// "sep" for "separator", "lr" for "learning_rate".
+// "sep" for "separator", "lr" for "learning_rate", "f1" for "macro_f1".
 bool is_short_for(std::string_view word, std::string_view candidate) {
   constexpr std::size_t kShortestBeginning = 3;
+  constexpr std::size_t kShortestPart = 2;
   const std::string brief = folded(word);
   const std::string whole = folded(candidate);
   if (brief.size() >= kShortestBeginning && whole.starts_with(brief))
+    return true;
+  if (brief.size() >= kShortestPart &&
+      ("_" + whole + "_").find("_" + brief + "_") != std::string::npos)
     return true;
   std::string initials;
   for (std::size_t i = 0; i < whole.size(); ++i) {

@@ -309,12 +309,14 @@ struct Budget {
 class Walker {
  public:
   Walker(const SchemaIndex& index, const PlaceIndex& places, const KeyFinder& keys,
-         const std::filesystem::path& base, std::vector<Problem>& problems, Budget& budget)
+         const std::filesystem::path& base, std::vector<Problem>& problems,
+         std::vector<UsedComponent>& used, Budget& budget)
       : index_(index),
         places_(places),
         keys_(keys),
         base_(base),
         problems_(problems),
+        used_(used),
         budget_(budget) {}
 
   // Where a value stands, and how the object it belongs to is called in messages.
@@ -420,6 +422,8 @@ class Walker {
     const json merged = merged_schema(*found.schema, slot);
     budget_.spend(count_values(merged));
     walk(value, merged, inside);
+    used_.push_back(
+        {word, value["use"].get<std::string>(), spot.pointer, component_parameters(value, slot)});
   }
 
   void walk_branches(json& value, const json& schema, const Spot& spot) {
@@ -434,14 +438,18 @@ class Walker {
       std::optional<std::vector<Problem>> closest;
       for (const json& branch : *branches) {
         std::vector<Problem> problems;
+        std::vector<UsedComponent> used;
         json attempt = value;
         budget_.spend(count_values(value));
-        Walker(index_, places_, keys_, base_, problems, budget_).walk(attempt, branch, inside);
+        Walker(index_, places_, keys_, base_, problems, used, budget_)
+            .walk(attempt, branch, inside);
         if (budget_.is_spent())
           return;
         if (problems.empty()) {
-          if (matches++ == 0)
+          if (matches++ == 0) {
             accepted = std::move(attempt);
+            std::move(used.begin(), used.end(), std::back_inserter(used_));
+          }
         } else if (expectation(value, branch).phrases.empty() &&
                    (!closest || problems.size() < closest->size())) {
           closest = std::move(problems);
@@ -624,6 +632,7 @@ class Walker {
   const KeyFinder& keys_;
   const std::filesystem::path& base_;
   std::vector<Problem>& problems_;
+  std::vector<UsedComponent>& used_;
   Budget& budget_;
 };
 
@@ -694,7 +703,7 @@ Checked check(const json& value, const json& schema, const SchemaIndex& index,
   Checked checked{value, {}};
   Budget budget{kLeastWork + kWorkPerValue * count_values(value)};
   const KeyFinder keys(checked.value, schema, index, pointer);
-  Walker walker(index, places, keys, base, checked.problems, budget);
+  Walker walker(index, places, keys, base, checked.problems, checked.components, budget);
   walker.walk(checked.value, schema, Walker::Spot{pointer, 0, "", false});
 
   std::vector<Problem>& problems = checked.problems;

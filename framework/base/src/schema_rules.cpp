@@ -242,6 +242,15 @@ class SchemaRules {
                    describe_value(*name));
       }
     }
+    if (const json* also = any_keyword(schema, "x-treadle-also")) {
+      const bool are_names =
+          also->is_array() && std::all_of(also->begin(), also->end(),
+                                          [](const json& name) { return name.is_string(); });
+      if (!are_names) {
+        report(child_pointer(pointer, "x-treadle-also"),
+               "expected an array of names, got " + describe_value(*also));
+      }
+    }
     if (const json* type = any_keyword(schema, "type"); type && *type != "object") {
       report(child_pointer(pointer, "type"),
              "a component's schema must be of type \"object\", got " + quote_value(*type));

@@ -309,6 +309,20 @@ TEST(DocumentSet, MakesWhatIsMissing) {
   EXPECT_EQ(document->value()["extensions"]["a.b"], 1);
 }
 
+TEST(DocumentSet, FindsKeysThatHaveDots) {
+  const auto document = Document::parse(
+      R"({"space": {"optimizer.learning_rate": {"uniform": [0, 1]}, "a.b": 1, "a": {"b": 2}}})",
+      "my.json");
+
+  document->set("space.optimizer.learning_rate.uniform", "[0, 2]");
+  document->set("space.a.b", "3");
+  document->set("/space/model/width", "4");
+
+  EXPECT_EQ(document->value(), json::parse(R"({"space": {
+      "optimizer.learning_rate": {"uniform": [0, 2]}, "a.b": 1, "a": {"b": 3},
+      "model": {"width": 4}}})"));
+}
+
 TEST(DocumentSet, MovesThePlaceOfWhatItWroteAndNothingElse) {
   const auto document = sample();
   document->set("optimizer.learning_rate", "0.003");

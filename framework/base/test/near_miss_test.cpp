@@ -47,6 +47,7 @@ TEST(NearMisses, TakeAbbreviationsWhereNoWordIsNear) {
   const std::vector<std::string> keys{"learning_rate", "weight_decay", "separator", "betas"};
   EXPECT_EQ(did_you_mean("lr", keys), "; did you mean \"learning_rate\"?");
   EXPECT_EQ(did_you_mean("sep", keys), "; did you mean \"separator\"?");
+  EXPECT_EQ(did_you_mean("decay", keys), "; did you mean \"weight_decay\"?");
   EXPECT_EQ(did_you_mean("WD", keys), "; did you mean \"weight_decay\"?");
   EXPECT_EQ(did_you_mean("se", keys), "");
   EXPECT_EQ(did_you_mean("l", keys), "");

@@ -575,6 +575,8 @@ TEST(CheckSchema, SaysWhatIsWrong) {
        "/description: must be one line"},
       {R"({"x-treadle-interface": "loss", "description": "x", "type": "array"})",
        "/type: a component's schema must be of type \"object\", got \"array\""},
+      {R"({"x-treadle-interface": "loss", "description": "x", "x-treadle-also": "huber"})",
+       "/x-treadle-also: expected an array of names, got \"huber\" (text)"},
       {R"({"x-treadle-interface": "loss", "description": "x", "x-treadle-name": "a/b"})",
        "/x-treadle-name: expected a name of letters, digits, \"_\", \".\" and \"-\", got \"a/b\" "
        "(text)"},

@@ -399,6 +399,23 @@ std::string PluginCatalog::places() const {
   return text.empty() ? "looked in no folder" : "looked in " + text;
 }
 
+/// Components that say that others know them by this name.
+std::vector<std::string> PluginCatalog::known_elsewhere(std::string_view word,
+                                                        std::string_view name) const {
+  std::vector<std::string> names;
+  for (const CatalogComponent& candidate : components(word)) {
+    try {
+      const nlohmann::json also =
+          schema(candidate).value("x-treadle-also", nlohmann::json::array());
+      if (std::find(also.begin(), also.end(), name) != also.end())
+        names.push_back(quote_text(candidate.component->name));
+    } catch (const PluginError&) {
+      // One whose file is damaged has no names; who asks for it is told what is wrong.
+    }
+  }
+  return names;
+}
+
 Lookup PluginCatalog::why_unknown(std::string_view word, std::string_view name) const {
   if (interfaces_.id(word).empty())
     return not_found(interfaces_.explain_unknown(word));
@@ -425,6 +442,8 @@ Lookup PluginCatalog::why_unknown(std::string_view word, std::string_view name) 
     }
   }
   const std::string first = "no plugin offers the " + std::string(word) + " " + quote_text(name);
+  if (const auto known = known_elsewhere(word, name); !known.empty() && !plugin_at_fault)
+    return not_found(first + "; it is " + alternatives(known) + " here");
   if (!elsewhere.empty())
     return not_found(first + elsewhere, plugin_at_fault);
   const std::vector<std::string> known(names.begin(), names.end());

@@ -201,6 +201,26 @@ std::vector<Problem> problems_of_solving(const Json& given, const Json& resolved
   return problems;
 }
 
+/// A training has one average of its weights.
+std::vector<Problem> problems_of_averages(const std::vector<UsedComponent>& components,
+                                          const SchemaIndex& index, const PlaceIndex& places) {
+  std::vector<Problem> problems;
+  std::string first;
+  for (const UsedComponent& used : components) {
+    if (!declares(index, used.interface_word, Json{{"use", used.name}},
+                  "x-treadle-averages-weights", true))
+      continue;
+    if (first.empty()) {
+      first = quote_text(used.name);
+      continue;
+    }
+    problems.push_back({places.place_of(used.pointer), used.pointer,
+                        "a training has one average of its weights, and " + first + " and " +
+                            quote_text(used.name) + " are two; leave one of them out"});
+  }
+  return problems;
+}
+
 /// Whether the machine has the device is known when the plugin is loaded, and not here.
 std::vector<Problem> problems_of_device(const Json& resolved, const SchemaIndex& index,
                                         const PlaceIndex& places) {
@@ -416,6 +436,8 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
   std::vector<Problem> problems = problems_of_whole_batches(checked.value, index, *document);
   for (Problem& problem : problems_of_device(checked.value, index, *document))
     problems.push_back(std::move(problem));
+  for (Problem& problem : problems_of_averages(checked.components, index, *document))
+    problems.push_back(std::move(problem));
   for (Problem& problem : settle_latency(checked.value, *document))
     problems.push_back(std::move(problem));
   const std::optional<std::string> window =
@@ -456,6 +478,7 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
   workflow.seed = checked.value["seed"].get<std::uint64_t>();
   workflow.precision = checked.value["precision"].get<std::string>();
   workflow.resolved = std::move(checked.value);
+  workflow.components = std::move(checked.components);
   workflow.document = std::move(document);
   return workflow;
 }

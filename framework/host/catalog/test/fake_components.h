@@ -52,6 +52,8 @@ class FakeComponents final : public SchemaIndex {
     add("callback", "early_stopping", R"({"required": ["patience"], "properties": {
         "patience": {"type": "string", "x-treadle-type": "duration"},
         "mode": {"enum": ["min", "max"], "default": "min"}}})");
+    add("callback", "ema", R"({"x-treadle-averages-weights": true, "properties": {}})");
+    add("callback", "swa", R"({"x-treadle-averages-weights": true, "properties": {}})");
     add("validation", "hold_out", R"({"properties": {"fraction": {"x-treadle-type": "fraction",
         "default": 0.2}}})");
     add("validation", "k_fold", R"({"properties": {"folds": {"type": "integer", "minimum": 2,

@@ -197,6 +197,21 @@ TEST_F(PluginCatalogTest, ExplainsAnUnknownName) {
       "optimizer");
 }
 
+TEST_F(PluginCatalogTest, NamesAComponentThatOthersKnowByAnotherName) {
+  const auto also = [](const json& names) {
+    return json{{"x-treadle-interface", "layer"}, {"description", "d"}, {"x-treadle-also", names}};
+  };
+  given("a", "org.x.layers", {{"layer", "dense"}}, kFingerprint,
+        also({"linear", "fully_connected"}));
+  given("b", "org.y.layers", {{"layer", "identity"}}, kFingerprint, also({"linear"}));
+  given("b", "org.z.schedules", {{"schedule", "linear"}});
+
+  EXPECT_EQ(problem("layer", "linear"),
+            "no plugin offers the layer \"linear\"; it is \"dense\" or \"identity\" here");
+  EXPECT_EQ(problem("layer", "fully_connected"),
+            "no plugin offers the layer \"fully_connected\"; it is \"dense\" here");
+}
+
 TEST_F(PluginCatalogTest, ExplainsAnUnknownQualifiedName) {
   given("a", "org.x.opt", {{"optimizer", "adamw"}, {"loss", "mse"}});
 

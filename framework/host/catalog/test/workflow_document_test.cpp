@@ -194,6 +194,26 @@ TEST(WorkflowDocument, RefusesWhatCutsTheBatchesOfALossThatIsNoSumOverRows) {
       ElementsAre(of_shards, is_problem(4, "/training/gradients/inner", both)));
 }
 
+TEST(WorkflowDocument, RefusesWhatIsGivenTwice) {
+  EXPECT_THAT(problems_of(R"({"treadle": 1, "data": "moons", "model": "mlp",
+"metrics": ["accuracy", "macro_f1",
+"accuracy"]})"),
+              ::testing::ElementsAre(is_problem(3, "/metrics/2", {"\"accuracy\"", "twice"})));
+}
+
+TEST(WorkflowDocument, RefusesTwoAveragesOfTheWeights) {
+  const auto document = [](const std::string& callbacks) {
+    return R"({"treadle": 1, "data": "moons", "model": "mlp",
+"training": {"callbacks": )" +
+           callbacks + "}}";
+  };
+  EXPECT_THAT(problems_of(document(R"(["ema",
+{"use": "swa"}])")),
+              ::testing::ElementsAre(
+                  is_problem(3, "/training/callbacks/1", {"\"ema\" and \"swa\"", "leave one"})));
+  EXPECT_EQ(refusal_of(document(R"(["ema"])")), "accepted");
+}
+
 TEST(WorkflowDocument, AcceptsWhatLeavesBatchesWholeAndWhatCutsThoseOfASum) {
   for (const char* const shards : {"1", "\"auto\""})
     EXPECT_EQ(refusal_of(document_with(R"("correlation")", shards, R"("truncated_bptt")")),

@@ -59,10 +59,19 @@ class SchemaIndex {
   virtual std::vector<std::string> names(std::string_view interface_word) const;
 };
 
+/// A component that stands in a value, and where.
+struct UsedComponent {
+  std::string interface_word;  ///< "optimizer"
+  std::string name;            ///< as it is written: "adamw"
+  std::string pointer;         ///< of its slot: "/optimizer"
+  nlohmann::json parameters;  ///< as the component gets them: without "use" and the slot's own keys
+};
+
 /// A value after checking.
 struct Checked {
   nlohmann::json value;           ///< defaults filled in, names of slots expanded, paths absolute
   std::vector<Problem> problems;  ///< in the order of the text; value may be used only without
+  std::vector<UsedComponent> components = {};  ///< those within others first
 };
 
 /// Checks `value`, which stands at `pointer` of a document, and reports everything that is wrong.

@@ -70,6 +70,9 @@ class PluginRegistry {
     return std::unique_ptr<Interface>(
         cast<Interface>(make_component(Interface::kInterface, name, config), name));
   }
+  /// The same where an interface is known by its id alone, "treadle.optimizer/0".
+  std::unique_ptr<Component> make_component(std::string_view interface_id, std::string_view name,
+                                            const Config& config) const;
 
   /// Names for make<Interface>(), sorted; the qualified ones where a plain name is ambiguous.
   template <typename Interface>
@@ -116,8 +119,6 @@ class PluginRegistry {
   }
   [[noreturn]] static void refuse_wrong_type(std::string_view interface_id, std::string_view name);
 
-  std::unique_ptr<Component> make_component(std::string_view interface_id, std::string_view name,
-                                            const Config& config) const;
   std::vector<std::string> names_of(std::string_view interface_id) const;
   ComponentEntry describe_component(std::string_view interface_id, std::string_view name) const;
   void add_component(ComponentEntry entry, ComponentFactory factory);

@@ -55,6 +55,22 @@ std::optional<std::int64_t> divided_group(const at::Tensor& groups, const Fold& 
   return std::nullopt;
 }
 
+/// Metrics of a handful of rows are steps of a tenth and more; where there are few rows at all,
+/// nobody can help it.
+std::optional<std::string> note_on_few_rows(const ValidationPlan& plan, std::int64_t rows) {
+  constexpr std::int64_t kFew = 10;
+  constexpr std::int64_t kEnough = 50;
+  std::int64_t validated = 0;
+  for (const Fold& fold : plan.folds)
+    validated += fold.validation.size();
+  if (validated == 0 || validated >= kFew || rows < kEnough)
+    return std::nullopt;
+  return "validation: only " + std::to_string(validated) + " of " + std::to_string(rows) +
+         " rows validate, by which metrics differ at random; a \"fraction\" of 0.1 to 0.3 is "
+         "usual, "
+         "or {\"use\": \"k_fold\"}";
+}
+
 bool trains_on_later_rows(const at::Tensor& timestamps, const Fold& fold) {
   const at::Tensor times = timestamps.to(at::kDouble).contiguous();
   const auto* const time = times.data_ptr<double>();
@@ -71,13 +87,15 @@ bool trains_on_later_rows(const at::Tensor& timestamps, const Fold& fold) {
 std::vector<std::string> notes_on_split(const Runtime& runtime,
                                         const DocumentComponents& components) {
   const nlohmann::json& resolved = components.workflow().resolved;
-  if (components.dataset().is_stream() || !resolved.contains("validation") ||
-      !splits_at_random(runtime, resolved.at("validation"))) {
+  if (components.dataset().is_stream() || !resolved.contains("validation"))
     return {};
-  }
   const SplitRequest request = components.split_request();
-  const Fold& fold = components.plan().folds.front();
   std::vector<std::string> notes;
+  if (auto note = note_on_few_rows(components.plan(), request.rows))
+    notes.push_back(*std::move(note));
+  if (!splits_at_random(runtime, resolved.at("validation")))
+    return notes;
+  const Fold& fold = components.plan().folds.front();
   if (request.groups.defined()) {
     if (const auto group = divided_group(request.groups, fold)) {
       notes.push_back("validation: rows of group " +

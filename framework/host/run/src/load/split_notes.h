@@ -11,9 +11,9 @@ namespace treadle::internal {
 
 class DocumentComponents;
 
-/// What a user may not expect of the plan: the data names groups or times, and a split at random,
-/// which nobody chose, trains on rows of groups, or of later times, than it judges by. Empty where
-/// the splitter separates them, or the document chooses the split. Expects a plan.
+/// What a user may not expect of the plan: a handful of rows validates; or the data names groups or
+/// times, and a split at random, which nobody chose, trains on rows of groups, or of later times,
+/// than it judges by. Expects a plan.
 std::vector<std::string> notes_on_split(const Runtime& runtime,
                                         const DocumentComponents& components);
 

@@ -377,7 +377,7 @@ void internal::expect_run_documents(const Runtime& runtime, const Document& docu
                        const ResolvedWorkflow workflow = resolve_workflow(
                            Document::from_json(content, document.folder()), runtime.schemas());
                        runtime.expect_usable(workflow.resolved);
-                       expect_search(runtime, workflow);
+                       check_document(runtime, workflow);
                      }));
       });
     } catch (const Error&) {

@@ -8,6 +8,7 @@
 #include "load/run_device.h"
 #include "load/run_precision.h"
 #include "load/split_notes.h"
+#include "load/tried_components.h"
 #include "report/result_json.h"
 #include "search/search_preview.h"
 #include "search/search_settings.h"
@@ -85,6 +86,8 @@ std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWor
   return model;
 }
 
+namespace {
+
 std::vector<std::string> notes_on_precision(const Runtime& runtime,
                                             const ResolvedWorkflow& workflow) {
   internal::RunDevice device;
@@ -97,6 +100,16 @@ std::vector<std::string> notes_on_precision(const Runtime& runtime,
   internal::expect_possible(precision, device, workflow);
   const std::string why = internal::why_slow(precision, device);
   return why.empty() ? std::vector<std::string>() : std::vector{"precision: " + why};
+}
+
+}  // namespace
+
+std::vector<std::string> check_document(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  internal::try_components(runtime, workflow);
+  std::vector<std::string> notes = notes_on_precision(runtime, workflow);
+  for (std::string& note : notes_on_search(runtime, workflow))
+    notes.push_back(std::move(note));
+  return notes;
 }
 
 void expect_search(const Runtime& runtime, const ResolvedWorkflow& workflow) {

@@ -167,6 +167,7 @@ class PluginCatalog {
   void index_components();
   PluginFile assess(const std::filesystem::path& file, const std::string& origin,
                     const FileFacts& facts) const;
+  std::vector<std::string> known_elsewhere(std::string_view word, std::string_view name) const;
   Lookup why_unknown(std::string_view word, std::string_view name) const;
   Lookup why_unknown_qualified(std::string_view word, std::string_view id,
                                std::string_view name) const;

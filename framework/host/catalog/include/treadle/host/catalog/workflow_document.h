@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,7 @@ inline constexpr int kWorkflowFormat = 1;
 struct ResolvedWorkflow {
   nlohmann::json resolved;
   std::shared_ptr<const Document> document;  ///< with the place of each value
+  std::vector<UsedComponent> components;     ///< as the document has them
 
   std::string name;
   std::uint64_t seed = 0;

@@ -99,11 +99,12 @@ void cancel_trial(const std::filesystem::path& run, std::int64_t trial);
 /// name. Metrics have no direction there. Throws a StorageError for a file that was damaged.
 std::vector<ReportInput::Curve> read_history(const std::filesystem::path& folder);
 
-/// What `check` says beside problems, without reading data: that the precision is slow on the
-/// device. Throws a DocumentError where the device lacks it. Nothing where the device is on another
-/// machine.
-std::vector<std::string> notes_on_precision(const Runtime& runtime,
-                                            const ResolvedWorkflow& workflow);
+/// What `check` finds without reading data, beside what the document's schema says: parameters that
+/// their component refuses, a schedule that needs the end of a training without one, a precision
+/// that the device lacks, and expect_search(). Throws a DocumentError. Returns notes, which are no
+/// problems: those of notes_on_search(), and that the precision is slow on the device. Of a device
+/// on another machine nothing is said.
+std::vector<std::string> check_document(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
 /// What `check` finds in the document's `search`, without reading data: values of its space that no
 /// document may have. Throws a DocumentError; nothing without a search.
