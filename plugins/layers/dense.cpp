@@ -104,6 +104,14 @@ at::Tensor weight_of(const std::string& node, const LayerSpec& spec, std::int64_
 
 }  // namespace
 
+/// Positions where one vector a row is wanted are mostly those of a sequence.
+std::string advice(const std::vector<std::int64_t>& positions, const TensorSpec& stream) {
+  return positions.empty() && stream.sizes.size() == 3
+             ? "; make them one vector: \"return_sequences\": false in the layer before, or a "
+               "\"select\" or \"reduce\" behind it"
+             : "";
+}
+
 struct Head::Sizes {
   Sizes(const Config& config, const LayerSpec& spec) {
     const OutputSpec output = required_output(config, spec);
@@ -123,7 +131,8 @@ struct Head::Sizes {
     const bool first = channels != "last" && has_positions(stream, positions, 2);
     if (!last && !first) {
       throw DataError("takes the positions of " + text_of(output) + " with channels " +
-                      (channels == "auto" ? "last or first" : channels) + ", got " + stream.text());
+                      (channels == "auto" ? "last or first" : channels) + ", got " + stream.text() +
+                      advice(positions, stream));
     }
     // A square image with as many channels: a guess would train on turned images without a word.
     if (last && first && positions.size() > 1) {

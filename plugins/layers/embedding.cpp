@@ -143,7 +143,9 @@ Embedding::Embedding(const Config& config, const LayerSpec& spec) {
   const TensorSpec& input = only_input(spec);
   if (input.dtype != c10::ScalarType::Long) {
     throw DataError("takes indices of tokens or categories, int64 [B, ...], got numbers " +
-                    input.text());
+                    input.text() +
+                    "; data reads integers as numbers unless it is told otherwise: \"role\": "
+                    "\"tokens\" of an array, \"categorical\" of a table");
   }
   const std::vector<std::int64_t> sizes = table_sizes(config, input);
   const bool is_listed =

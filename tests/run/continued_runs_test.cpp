@@ -1,4 +1,12 @@
 // A run that is trained further is the run that would have trained so long at once.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 #include <treadle/base/error.h>
@@ -115,6 +123,97 @@ TEST(ContinuedRun, TakesDecisionsInTheirEpochsWhereverItWasCut) {
       EXPECT_EQ(trained_bits(last), whole) << callback << " cut after epoch " << cut;
     }
   }
+}
+
+/// Callbacks with drawn parameters, and when they act.
+class DrawnCallbacks {
+ public:
+  explicit DrawnCallbacks(std::uint64_t seed) : random_(seed) {}
+
+  std::int64_t one_of(std::int64_t count) {
+    return std::uniform_int_distribution<std::int64_t>(0, count - 1)(random_);
+  }
+  /// One to three, of different kinds; one average of the weights at most.
+  nlohmann::json callbacks() {
+    std::vector<nlohmann::json> all = {
+        {{"use", "scale_learning_rate"},
+         {"when", condition()},
+         {"factor", 0.5},
+         {"times", 1 + one_of(3)}},
+        {{"use", "freeze"}, {"parameters", {"layers.0.*"}}, {"until", condition()}},
+        {{"use", "reduce_on_plateau"},
+         {"patience", epochs()},
+         {"min_delta", 0.01 * static_cast<double>(one_of(4))},
+         {"factor", 0.5},
+         {"cooldown", epochs()}},
+        {{"use", "stop"}, {"when", condition()}},
+        {{"use", "early_stopping"},
+         {"patience", epochs()},
+         {"min_delta", 0.02},
+         {"restore_best_weights", one_of(2) == 0}},
+        {{"use", "divergence_guard"}, {"growth", 1.2}, {"skip", one_of(5)}, {"baseline_steps", 2}},
+        one_of(2) == 0 ? nlohmann::json{{"use", "ema"}, {"decay", 0.9}, {"start", epochs()}}
+                       : nlohmann::json{{"use", "swa"}, {"start", epochs()}}};
+    std::shuffle(all.begin(), all.end(), random_);
+    all.resize(static_cast<std::size_t>(1 + one_of(3)));
+    return all;
+  }
+
+ private:
+  std::string epochs() { return std::to_string(1 + one_of(3)) + "ep"; }
+  nlohmann::json condition() {
+    switch (one_of(4)) {
+      case 0:
+        return {{"after", epochs()}};
+      case 1:
+        return {{"monitor", "train_loss"}, {"improving", 2 + one_of(2)}};
+      case 2:
+        return {{"monitor", "val_loss"}, {"stalled", {2, 0.05}}};
+      default:
+        return {{"monitor", "val_loss"}, {"below", 0.35 + 0.05 * static_cast<double>(one_of(6))}};
+    }
+  }
+  std::mt19937_64 random_;
+};
+
+/// TREADLE_CUTS of them.
+TEST(ContinuedRun, HasTheBitsOfOneTrainingWhateverActsAndWhereverItWasCut) {
+  const char* const wanted = std::getenv("TREADLE_CUTS");
+  const int cuts = wanted == nullptr ? 12 : std::stoi(wanted);
+  const Runtime runtime = watching_runtime();
+  const Workspace workspace;
+  int continued = 0;
+  for (int seed = 0; seed < cuts; ++seed) {
+    DrawnCallbacks drawn(static_cast<std::uint64_t>(seed));
+    nlohmann::json document = moons();
+    document["schedule"] = "constant";
+    document["optimizer"] = {{"use", "adamw"}, {"learning_rate", 0.02}};
+    document["validation"] = {{"use", "hold_out"}};
+    document["training"].erase("early_stopping");
+    document["training"]["callbacks"] = drawn.callbacks();
+    const auto train = [&](std::int64_t epochs) {
+      document["training"]["epochs"] = epochs;
+      return run_workflow(runtime, runtime.resolve(document), workspace.options());
+    };
+    const std::int64_t cut = 1 + drawn.one_of(5);
+    const RunOutcome whole = train(6);
+    const RunOutcome first = train(cut);
+    fs::path last = first.folder;
+    const auto ended = whole.result.at("total_epochs").get<std::int64_t>();
+    if (ended > cut) {
+      ++continued;
+      last =
+          continue_run(runtime, first.folder, Overrides{"training.epochs=6"}, workspace.options())
+              .folder;
+    }
+    // One that ends with its epochs does not say that it would have been stopped there.
+    const auto bits = [&](const fs::path& run) {
+      return ended == cut ? read_file(run / "model.safetensors") : trained_bits(run);
+    };
+    EXPECT_EQ(bits(last), bits(whole.folder))
+        << document.at("training").at("callbacks") << " cut after epoch " << cut << " of " << ended;
+  }
+  EXPECT_GT(continued, cuts / 3);
 }
 
 TEST_P(ContinuedRuns, CanThemselvesBeStoppedAndTrainedFurther) {

@@ -145,6 +145,13 @@ void compare_row_by_row(const CommandLine& line) {
 
 void export_run(const CommandLine& line) {
   const std::string output = line.output_file("output");
+  const std::string extension = std::filesystem::path(output).extension().string();
+  if (!is_standard_output(output) && !extension.empty() && extension != ".safetensors") {
+    throw UsageError(
+        "a model is exported as safetensors, and " + quote_text(output) +
+        " is called otherwise; name it " +
+        quote_text(std::filesystem::path(output).replace_extension(".safetensors").string()));
+  }
   export_model(line.arguments[0], output, weight_dtype(line));
   if (is_standard_output(output))
     return;  // nothing but the bytes

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 bool is_meant(const PluginFile& plugin, std::string_view name) {
   std::error_code error;
-  if (plugin.manifest.id == name ||
+  if (plugin.manifest.id == name || plugin.file.filename() == name || plugin.file.stem() == name ||
       (fs::exists(name, error) && fs::equivalent(plugin.file, name, error)))
     return true;
   return std::any_of(plugin.manifest.components.begin(), plugin.manifest.components.end(),
@@ -34,8 +34,7 @@ bool is_meant(const PluginFile& plugin, std::string_view name) {
 std::vector<std::string> known_names(const PluginCatalog& catalog) {
   std::set<std::string> names;
   for (const PluginFile& plugin : catalog.plugins()) {
-    if (!plugin.manifest.id.empty())
-      names.insert(plugin.manifest.id);
+    names.insert(plugin.manifest.id.empty() ? plugin.file.filename().string() : plugin.manifest.id);
     for (const ManifestComponent& component : plugin.manifest.components)
       names.insert(component.name);
   }
@@ -115,6 +114,13 @@ std::vector<const PluginFile*> plugins_meant(const PluginCatalog& catalog, std::
 
 std::vector<const PluginFile*> plugins_named(const PluginCatalog& catalog, std::string_view name) {
   std::vector<const PluginFile*> plugins = plugins_meant(catalog, name);
+  std::error_code error;
+  if (plugins.empty() && fs::is_regular_file(name, error)) {
+    throw UsageError(quote_text(name) + " lies in no folder that is searched:" + searched(catalog) +
+                     "; to look at it, workflow-runner plugins check " + std::string(name) +
+                     "; to use it, give --plugin " + std::string(name) +
+                     " or copy it to one of these folders");
+  }
   if (plugins.empty()) {
     throw UsageError("no plugin and no component is called " + quote_text(name) +
                      did_you_mean(name, known_names(catalog)) + "; searched:" + searched(catalog));

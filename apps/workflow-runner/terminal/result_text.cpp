@@ -121,14 +121,20 @@ bool is_scalar_list(const Json& value) {
          });
 }
 
+/// A number to be read; whoever computes with it takes that of the file or of --json.
 std::string scalar_text(const Json& value) {
+  if (value.is_number_float())
+    return print("%.6g", value.get<double>());
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 std::string list_text(const Json& values) {
+  constexpr std::size_t kMostListed = 20;
   std::string text;
-  for (const Json& value : values)
-    text += (text.empty() ? "" : ", ") + scalar_text(value);
+  for (std::size_t i = 0; i < std::min(values.size(), kMostListed); ++i)
+    text += (text.empty() ? "" : ", ") + scalar_text(values[i]);
+  if (values.size() > kMostListed)
+    text += " and " + std::to_string(values.size() - kMostListed) + " more";
   return text.empty() ? "none" : text;
 }
 
@@ -262,7 +268,7 @@ std::string search_table(const Json& result, const Terminal& terminal) {
   }
   std::vector<Row> rows;
   for (const auto& [name, value] : member(best, "params").items())
-    rows.emplace_back(name, value.dump());
+    rows.emplace_back(name, value.is_number_float() ? scalar_text(value) : value.dump());
   std::string values;
   const Json& objectives = member(search, "objectives");
   for (std::size_t i = 0; i < objectives.size() && i < member(best, "values").size(); ++i) {
@@ -271,7 +277,7 @@ std::string search_table(const Json& result, const Terminal& terminal) {
   }
   std::string front;
   if (const Json& pareto = member(search, "pareto_trials"); pareto.is_array()) {
-    front = "No trial is better than these in every objective: " + pareto.dump() + "\n";
+    front = "Pareto front: trials " + list_text(pareto) + "\n";
   }
   const Json& ended = member(search, "ended");
   if (member(ended, "reason") == "time")
