@@ -68,7 +68,7 @@ class NeverLearns final : public Plain {
 
 class RatesByChance final : public Plain {
   double rate(const TrainingSession& session) override {
-    return session.scheduled_rate() * at::randint(1000, {1}).item<double>() / 1000;
+    return session.scheduled_rate() * (1 + at::randint(1000, {1}).item<double>() / 1000) / 2;
   }
 };
 
