@@ -40,6 +40,10 @@ std::string class_name(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+[[noreturn]] void refuse_without_tokens(const Documents& documents) {
+  throw DataError(documents.place_of(documents.list.front()) + ": there is no token to learn from");
+}
+
 std::map<std::string, std::int64_t, std::less<>> numbered(const std::vector<std::string>& names) {
   std::map<std::string, std::int64_t, std::less<>> numbers;
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -208,8 +212,7 @@ std::unique_ptr<RowReader> TextData::token_rows(Documents documents,
     next.pop_back();
   }
   if (tokens.empty())
-    throw DataError(documents.place_of(documents.list.front()) +
-                    ": there is no token to learn from");
+    refuse_without_tokens(documents);
   MatrixRows::Matrices rows;
   rows.spec.inputs = {token_port({})};
   rows.inputs = {tensor_of(tokens)};
@@ -256,12 +259,20 @@ std::unique_ptr<RowReader> TextData::document_rows(Documents documents,
   for (Document& document : documents.list) {
     Numbers tokens;
     Numbers tags;
+    const bool has_tags = description_.labels == Labels::kTags && !predicts;
+    if (has_tags && !document.target.is_array()) {
+      problems.add([&] {
+        return documents.place_of(document) + ": " + quote_text(options_.target) +
+               ": expected a list of tags, got " + describe_value(document.target);
+      });
+      continue;
+    }
     if (is_next_token && end)
       tokens.push_back(*end);
     for (std::size_t k = 0; k < document.pieces.size(); ++k) {
       const Numbers some = encoded(documents, document, document.pieces[k]);
       tokens.insert(tokens.end(), some.begin(), some.end());
-      if (description_.labels != Labels::kTags || predicts)
+      if (!has_tags)
         continue;
       if (some.empty()) {
         problems.add([&] {
@@ -310,6 +321,9 @@ std::unique_ptr<RowReader> TextData::document_rows(Documents documents,
     }
   }
   problems.throw_if_any();
+  const bool learns_tokens = is_next_token || description_.labels == Labels::kTags;
+  if (learns_tokens && !predicts && contents.of_tokens.empty())
+    refuse_without_tokens(documents);
   if (!has_weights)
     contents.weights.clear();
   contents.spec.inputs = {
@@ -353,9 +367,8 @@ void TextData::do_load_state(const StateDict& state) {
   const Json& names = state.value("names");
   const Json& has_documents = state.value("has_documents");
   const bool fits =
-      labels.is_number_integer() && labels.get<int>() >= 0 &&
-      labels.get<int>() <= static_cast<int>(Labels::kTags) && has_documents.is_boolean() &&
-      names.is_array() &&
+      labels.is_number_integer() && labels >= 0 && labels <= static_cast<int>(Labels::kTags) &&
+      has_documents.is_boolean() && names.is_array() &&
       std::all_of(names.begin(), names.end(), [](const Json& name) { return name.is_string(); });
   if (!fits)
     throw StorageError("stored description of the texts contradicts itself");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/path_words.h>
 #include <treadle/core/row_problems.h>
@@ -121,7 +122,7 @@ class JsonLines {
  private:
   /// What is wrong with the line; empty when nothing is.
   std::string fill(Document& document, std::string_view line) const {
-    const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json object = parse_json(line);
     const std::string_view half = object.is_discarded() ? lone_surrogate(line) : "";
     if (!half.empty()) {
       return "has half of a character, " + std::string(half) +

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
 
 #include "stored_text.h"
 
@@ -18,6 +19,14 @@ constexpr const char* kVersion = "treadle_storage";
   throw StorageError(place +
                      ": is no line of a journal of studies: it is damaged; delete this line (a job "
                      "whose result was in it is done again), or put back a copy of the file");
+}
+
+std::int64_t job_in(const nlohmann::json& line) {
+  const nlohmann::json& job = line.at("job");
+  // One that is too large for the type is negative in it.
+  if (!job.is_number_integer() || job.get<std::int64_t>() < 0)
+    throw std::out_of_range("no number of a job");
+  return job.get<std::int64_t>();
 }
 
 std::string first_line() {
@@ -39,7 +48,7 @@ JournalFile::Lock Journal::caught_up() {
   }
   JournalFile::Lock lock = file_->lock(Patience(patience_, kLongestLockWait));
   file_->read_new([&](std::string_view text, const std::string& place) {
-    const nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
+    const nlohmann::json line = parse_json(text);
     if (!has_version_) {
       if (!line.is_object() || !line.contains(kVersion))
         refuse_foreign(path_.string(), first_line());
@@ -75,17 +84,24 @@ void Journal::apply(const nlohmann::json& line) {
   static constexpr std::pair<std::string_view, Apply> kOperations[] = {
       {"lease",
        [](Study& study, const nlohmann::json& line) {
-         Job& job = study.jobs[line.at("job").get<std::int64_t>()];
+         Job& job = study.jobs[job_in(line)];
+         if (job.has_ended)
+           throw std::out_of_range("a lease of a job that has a result");
          job.worker = line.at("worker").get<std::string>();
          job.lease.until = {line.at("boot").get<std::string>(), line.at("until").get<double>()};
        }},
       {"release",
        [](Study& study, const nlohmann::json& line) {
-         study.jobs.erase(line.at("job").get<std::int64_t>());
+         const auto job = study.jobs.find(job_in(line));
+         if (job == study.jobs.end())
+           return;  // the line in which somebody took it was damaged, and deleted
+         if (job->second.has_ended)
+           throw std::out_of_range("a job that has a result was given back");
+         study.jobs.erase(job);
        }},
       {"finish",
        [](Study& study, const nlohmann::json& line) {
-         const auto number = line.at("job").get<std::int64_t>();
+         const std::int64_t number = job_in(line);
          auto worker = line.at("worker").get<std::string>();
          Job& job = study.jobs[number];
          if (std::exchange(job.has_ended, true))
@@ -99,7 +115,11 @@ void Journal::apply(const nlohmann::json& line) {
   const auto operation = line.at("op").get<std::string>();
   const auto name = line.at("study").get<std::string>();
   if (operation == "create") {
-    studies_[name].description = line.at("description");
+    const nlohmann::json& description = line.at("description");
+    const auto [study, is_new] = studies_.try_emplace(name);
+    if (!is_new)
+      throw std::out_of_range("a second study of this name");
+    study->second.description = description;
     return;
   }
   for (const auto& [word, apply] : kOperations) {

@@ -117,7 +117,7 @@ nlohmann::json Postgresql::read(const std::optional<std::string>& text) const {
 std::vector<std::string> Postgresql::do_studies() {
   std::vector<std::string> names;
   for (const auto& row : server().run("SELECT name FROM treadle_studies"))
-    names.push_back(*row[0]);
+    names.push_back(given(row[0], server_->name()));
   return names;
 }
 
@@ -172,7 +172,8 @@ std::vector<StoredResult> Postgresql::do_results(const std::string& study, std::
        server().run("SELECT sequence, job, worker, result FROM treadle_jobs"
                     " WHERE study = $1::bigint AND sequence > $2::bigint ORDER BY sequence",
                     {id, sql_text(after)}))
-    results.push_back({std::stoll(*row[0]), std::stoll(*row[1]), *row[2], read(row[3])});
+    results.push_back(
+        {std::stoll(*row[0]), std::stoll(*row[1]), given(row[2], server_->name()), read(row[3])});
   return results;
 }
 

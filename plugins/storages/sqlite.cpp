@@ -130,11 +130,11 @@ nlohmann::json Sqlite::ended(std::int64_t id) {
 }
 
 std::vector<std::string> Sqlite::do_studies() {
-  return reading([](SqliteDatabase& database) {
+  return reading([&](SqliteDatabase& database) {
     std::vector<std::string> names;
     SqliteStatement rows = database.query("SELECT name FROM treadle_studies");
     while (rows.step())
-      names.push_back(*rows.text(0));
+      names.push_back(given(rows.text(0), path_.string()));
     return names;
   });
 }
@@ -147,7 +147,7 @@ nlohmann::json Sqlite::do_create(const std::string& study, const nlohmann::json&
     SqliteStatement row =
         database.query("SELECT description FROM treadle_studies WHERE name = ?", study);
     row.step();
-    return read_stored(*row.text(0), path_.string());
+    return read_stored(given(row.text(0), path_.string()), path_.string());
   });
 }
 
@@ -155,7 +155,9 @@ std::optional<nlohmann::json> Sqlite::do_description(const std::string& study) {
   return reading([&](SqliteDatabase& database) {
     SqliteStatement row =
         database.query("SELECT description FROM treadle_studies WHERE name = ?", study);
-    return row.step() ? std::optional(read_stored(*row.text(0), path_.string())) : std::nullopt;
+    return row.step()
+               ? std::optional(read_stored(given(row.text(0), path_.string()), path_.string()))
+               : std::nullopt;
   });
 }
 
@@ -218,8 +220,8 @@ std::vector<StoredResult> Sqlite::do_results(const std::string& study, std::int6
         " WHERE study = ? AND sequence > ? ORDER BY sequence",
         id_of(study), after);
     while (rows.step())
-      results.push_back({rows.integer(0), rows.integer(1), *rows.text(2),
-                         read_stored(*rows.text(3), path_.string())});
+      results.push_back({rows.integer(0), rows.integer(1), given(rows.text(2), path_.string()),
+                         read_stored(given(rows.text(3), path_.string()), path_.string())});
     return results;
   });
 }

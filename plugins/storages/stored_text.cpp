@@ -1,6 +1,9 @@
 #include "stored_text.h"
 
+#include <utility>
+
 #include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>
 
 namespace treadle::storages {
@@ -10,12 +13,20 @@ std::string stored(const nlohmann::json& value) {
 }
 
 nlohmann::json read_stored(std::string_view text, const std::string& place) {
-  nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json value = parse_json(text);
   if (value.is_discarded())
     throw StorageError(place +
                        ": has a description or a result that is no JSON: it was changed or "
                        "damaged; go on with a copy from before, or at another location");
   return value;
+}
+
+std::string given(std::optional<std::string> text, const std::string& place) {
+  if (!text)
+    throw StorageError(place +
+                       ": lacks a name or a result in a row that has one: it was changed or "
+                       "damaged; go on with a copy from before, or at another location");
+  return std::move(*text);
 }
 
 void refuse_version(const std::string& place, std::int64_t got) {

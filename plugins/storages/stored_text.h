@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,11 @@ inline constexpr std::int64_t kSchemaVersion = 1;
 /// JSON in ASCII on one line, which any file and any encoding of a database keeps. Bytes that are
 /// no UTF-8 are replaced.
 std::string stored(const nlohmann::json& value);
-/// Throws StorageError, for `place`, where the text is no JSON.
+/// Throws StorageError, for `place`, where the text is no JSON, or nested more deeply than any
+/// study's.
 nlohmann::json read_stored(std::string_view text, const std::string& place);
+/// Throws StorageError, for `place`, where a row lacks what every row of ours has.
+std::string given(std::optional<std::string> text, const std::string& place);
 
 [[noreturn]] void refuse_version(const std::string& place, std::int64_t got);
 [[noreturn]] void refuse_locked(const std::string& place, Patience::Duration waited);

@@ -39,7 +39,7 @@ json read_json(const std::filesystem::path& path) {
     if (value.is_object() && !value.empty())
       return value;
   } catch (const json::exception& error) {
-    throw DataError(path.string() + ": is not JSON: " + error.what());
+    throw DataError(path.string() + ": is not JSON: " + plain_text(error.what()));
   }
   throw DataError(path.string() + ": expected an object of tokens and their numbers, as in " +
                   R"({"!": 0, "\"": 1, …})");

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
 
 #include "json_member.h"
 #include "run_history.h"
@@ -26,7 +27,7 @@ Json json_of(const fs::path& path) {
   std::ifstream file(path);
   if (!file)
     return {};
-  Json value = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  Json value = parse_json(file);
   return value.is_discarded() ? Json() : value;
 }
 
@@ -63,7 +64,7 @@ std::int64_t count_in_last_line(const RunHistory& history, std::string_view colu
 }
 
 std::optional<double> time_in(const std::string& line) {
-  const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json event = parse_json(line);
   const Json& time = event.is_discarded() ? Json() : member(event, "time");
   return time.is_number() ? std::optional(time.get<double>()) : std::nullopt;
 }

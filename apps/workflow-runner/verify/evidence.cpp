@@ -8,6 +8,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
+#include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>
 
 namespace treadle::cli {
@@ -28,7 +29,7 @@ std::string text_in(const fs::path& path) {
 }
 
 Json read_json(const fs::path& path) {
-  Json value = Json::parse(text_in(path), nullptr, /*allow_exceptions=*/false);
+  Json value = parse_json(text_in(path));
   if (value.is_discarded())
     throw StorageError(path.string() + ": is no JSON");
   return value;
@@ -117,8 +118,9 @@ Evidence of_bundle(const fs::path& file) {
   }
 }
 
+/// Of a file that may be a stranger's, for the terminal.
 std::string shown(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? plain_text(value.get<std::string>()) : quote_value(value);
 }
 
 /// Build ids by plugin; their files may differ where these are the same.
@@ -128,14 +130,15 @@ std::map<std::string, std::string> builds(const Json& environment) {
   if (!plugins.is_array())
     return found;
   for (const Json& plugin : plugins) {
+    const auto part = [&](const char* key) { return shown(plugin.value(key, Json(""))); };
     if (plugin.is_object())
-      found[plugin.value("id", "")] =
-          plugin.value("version", "") + " " + plugin.value("build_id", "");
+      found[part("id")] = part("version") + " " + part("build_id");
   }
   return found;
 }
 
 /// The place and the two values of the first difference: "/metrics/accuracy is 0.9, was 0.8".
+/// Keys in it may do things to a terminal.
 std::string first_difference(const Json& before, const Json& here, const std::string& place) {
   if (before == here)
     return "";
@@ -160,7 +163,7 @@ std::string first_difference(const Json& before, const Json& here, const std::st
         return found;
     }
   }
-  return place + " is " + here.dump() + ", was " + before.dump();
+  return place + " is " + quote_value(here) + ", was " + quote_value(before);
 }
 
 }  // namespace
@@ -195,7 +198,7 @@ std::vector<std::string> different_conditions(const Json& before, const Json& he
         key.find("bytes") != std::string::npos || key == "plugins" || key == "workers";
     const Json now = here.value(key, Json());
     if (!is_no_matter && now != value)
-      found.push_back(key + " is " + shown(now) + " here, was " + shown(value));
+      found.push_back(plain_text(key) + " is " + shown(now) + " here, was " + shown(value));
   }
   const std::map<std::string, std::string> builds_here = builds(here);
   for (const auto& [id, build] : builds(before)) {
@@ -215,17 +218,19 @@ std::vector<std::string> differences(const Evidence& before, const Evidence& her
     const std::string was = i < before.history.size() ? before.history[i] : "not there";
     const std::string is = i < here.history.size() ? here.history[i] : "not there";
     if (was != is) {
-      found.push_back("history.csv, line " + std::to_string(i + 1) + ": is " + is + ", was " + was);
+      found.push_back("history.csv, line " + std::to_string(i + 1) + ": is " + plain_text(is) +
+                      ", was " + plain_text(was));
       break;
     }
   }
   for (const auto& [name, hash] : before.files) {
     const auto now = here.files.find(name);
     if (now == here.files.end() || now->second != hash)
-      found.push_back(name + (now == here.files.end() ? " is not there" : " has other bits"));
+      found.push_back(plain_text(name) +
+                      (now == here.files.end() ? " is not there" : " has other bits"));
   }
   if (const std::string result = first_difference(before.result, here.result, ""); !result.empty())
-    found.push_back("result.json: " + result);
+    found.push_back("result.json: " + plain_text(result));
   return found;
 }
 

@@ -17,6 +17,7 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
 #include "answer.h"
 #include "evidence.h"
@@ -188,8 +189,9 @@ class Rerun {
     const Json is = environment_of(run).value("data_hash", Json());
     if (was == is)
       return;
-    throw DataError("the data is not that of the run: its hash is " + is.dump() + ", was " +
-                    was.dump() + "; where it lies elsewhere here, say so: --set data.path=FILE");
+    throw DataError("the data is not that of the run: its hash is " + quote_value(is) + ", was " +
+                    quote_value(was) +
+                    "; where it lies elsewhere here, say so: --set data.path=FILE");
   }
 
   static constexpr int kInterrupted = static_cast<int>(ErrorKind::kInterrupted);
@@ -209,7 +211,7 @@ Verification verified(const CommandLine& line) {
   const Evidence before = evidence_of(given);
   if (before.environment.contains("from")) {
     throw UsageError(given.string() + ": went on from " +
-                     before.environment.at("from").value("run", "another run") +
+                     plain_text(before.environment.at("from").value("run", "another run")) +
                      ", and its document alone does not train it again; verify that run");
   }
   const Workplace workplace(line.has("output") ? line.text("output") : "");

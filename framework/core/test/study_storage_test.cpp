@@ -47,6 +47,14 @@ TEST(StudyStorage, StudiesAreSorted) {
   EXPECT_EQ(storage.studies(), (std::vector<std::string>{"a", "b", "c"}));
 }
 
+TEST(StudyStorage, StudiesThatNobodyCanNameAreRefused) {
+  for (const std::string& bad : {std::string(), std::string("a\0b", 3), std::string("\xff")}) {
+    ToldStorage storage;
+    storage.names = {"a", bad};
+    EXPECT_THROW(storage.studies(), StorageError) << bad;
+  }
+}
+
 TEST(StudyStorage, ResultsThatAreNotInTheirOrderAreRefused) {
   const auto refused = [](std::vector<std::int64_t> sequence, std::int64_t after) {
     ToldStorage storage;

@@ -225,6 +225,39 @@ TEST_F(TextDataTest, MistakesNameFileAndLine) {
   EXPECT_THAT(complaint_of(text("a", {{"max_length", 3}})), HasSubstr("/max_length"));
 }
 
+TEST_F(TextDataTest, DocumentsWithoutATokenTeachNothing) {
+  const auto no_token = HasSubstr("there is no token to learn from");
+  const Json bytes{{"tokenizer", "bytes"}, {"target", "tags"}};
+
+  EXPECT_THAT(complaint_of(text("a", {{"rows", "documents"}})), no_token);
+  EXPECT_THAT(complaint_of(lines("{\"text\": [], \"tags\": []}\n", bytes)), no_token);
+}
+
+TEST_F(TextDataTest, AClassIsNoListOfTags) {
+  const auto training =
+      opened(lines("{\"text\": [\"ab\"], \"tags\": [\"X\"]}\n", {{"target", "tags"}}));
+  auto data =
+      make(text("{\"text\": [\"ab\"], \"tags\": \"X\"}\n", {{"target", "tags"}}, "new.jsonl"));
+  data->load_state(training->state());
+  OpenRequest request;
+  request.purpose = OpenRequest::Purpose::kEvaluate;
+  try {
+    data->open(request);
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("line 1 of"),
+                                    HasSubstr("expected a list of tags, got \"X\" (text)")));
+  }
+}
+
+TEST_F(TextDataTest, ADeeplyNestedLineIsRefused) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+
+  EXPECT_THAT(
+      complaint_of(lines("{\"text\": [\"a\"], \"tags\": [" + deep + "]}\n", {{"target", "tags"}})),
+      HasSubstr("expected a JSON object"));
+}
+
 TEST_F(TextDataTest, AClassOfNoTrainingIsRefused) {
   const auto training =
       opened(lines("{\"text\": \"ab\", \"mood\": \"good\"}\n"

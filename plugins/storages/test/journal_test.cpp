@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -105,11 +106,21 @@ TEST_F(JournalStorage, ADamagedLineIsNamedByItsPlace) {
   given_study();
   const std::string whole = text();
   const std::size_t second = whole.find('\n') + 1;
-  for (
-      const std::string damaged :
-      {"{", "7", "{}", R"({"op": "fly", "study": "study"})", R"({"op": "lease", "study": "study"})",
-       R"({"op": "release", "study": "other", "job": 0})",
-       R"({"op": "lease", "study": "study", "job": "x", "worker": "A", "boot": "b", "until": 1})"}) {
+  const std::string deep = std::string(9999, '[') + std::string(9999, ']');
+  const std::string job = R"("study": "study", "worker": "A", "job": )";
+  const std::vector<std::string> lines{
+      "{",
+      "7",
+      "{}",
+      R"({"op": "fly", "study": "study"})",
+      R"({"op": "lease", "study": "study"})",
+      R"({"op": "release", "study": "other", "job": 0})",
+      R"({"op": "lease", "boot": "b", "until": 1, )" + job + "\"x\"}",
+      R"({"op": "finish", "result": 1, )" + job + "-1}",
+      R"({"op": "finish", "result": 1, )" + job + "1e300}",
+      R"({"op": "finish", "result": 1, )" + job + "18446744073709551615}",
+      R"({"op": "create", "study": "deep", "description": )" + deep + "}"};
+  for (const std::string& damaged : lines) {
     write(whole.substr(0, second) + damaged + "\n" + whole.substr(second));
 
     EXPECT_EQ(error(),
@@ -126,6 +137,34 @@ TEST_F(JournalStorage, ASecondResultOfAJobIsDamage) {
   write(whole + whole.substr(whole.rfind('\n', whole.size() - 2) + 1));
 
   EXPECT_THAT(error(), ::testing::StartsWith(path_ + ":5: is no line of a journal"));
+}
+
+TEST_F(JournalStorage, WhatComesAfterTheResultOfAJobIsDamage) {
+  given_study();
+  const std::string whole = text();
+  for (const std::string late :
+       {R"({"op":"release","study":"study","job":0,"worker":"A"})",
+        R"({"op":"lease","study":"study","job":0,"worker":"A","boot":"b","until":1})",
+        R"({"op":"create","study":"study","description":1})"}) {
+    write(whole + late + "\n");
+
+    EXPECT_THAT(error(), ::testing::StartsWith(path_ + ":5: is no line of a journal")) << late;
+  }
+}
+
+TEST_F(JournalStorage, ALeaseWhoseLineWasDeletedMayBeGivenBack) {
+  given_study();
+  write(text() + R"({"op":"release","study":"study","job":1,"worker":"A"})" + "\n");
+
+  EXPECT_EQ(error(), "none");
+}
+
+TEST_F(JournalStorage, AStudyThatNobodyCanNameIsDamage) {
+  write(
+      "{\"treadle_storage\":1}\n"
+      "{\"op\":\"create\",\"study\":\"a\\u0000b\",\"description\":1}\n");
+
+  EXPECT_THAT(error(), ::testing::StartsWith("the storage has a study called \"a\\u0000b\""));
 }
 
 TEST_F(JournalStorage, AJobWhoseResultWasDeletedIsDoneAgain) {

@@ -86,6 +86,22 @@ TEST_F(SqliteStorage, AnotherVersionIsRefused) {
                          "Treadle that the study was begun with, or another location");
 }
 
+TEST_F(SqliteStorage, ARowThatLacksATextIsDamage) {
+  const auto storage = make("sqlite", path_);
+  storage->create("study", 1);
+  storage->claim("study", 0, "A", 100);
+  storage->finish("study", 0, "A", 7);
+  for (const char* column : {"worker", "result"}) {
+    by_hand("UPDATE treadle_jobs SET " + std::string(column) + " = NULL");
+    try {
+      make("sqlite", path_)->results("study", 0);
+      FAIL() << column;
+    } catch (const StorageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("lacks a name or a result"));
+    }
+  }
+}
+
 TEST_F(SqliteStorage, AnotherFileIsRefusedAndStays) {
   std::ofstream(path_) << std::string(5000, 'x');
 

@@ -314,6 +314,9 @@ TEST_F(BpeFiles, SayWhatIsWrongWithTheVocabulary) {
   write("vocab.json", "{\"a\": 0,\n \"b\" 1}");
   EXPECT_THAT(complaint(), HasSubstr(file("vocab.json") + ": is not JSON: "));
   EXPECT_THAT(complaint(), HasSubstr("line 2, column 6"));
+  write("vocab.json", "{\"\xFF\": 0}");
+  EXPECT_THAT(complaint(), HasSubstr("invalid string"));
+  EXPECT_EQ(first_bad_utf8(complaint()), std::nullopt);
   write("vocab.json", "[1, 2]");
   EXPECT_THAT(complaint(), HasSubstr("expected an object of tokens and their numbers"));
 

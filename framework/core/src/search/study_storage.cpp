@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 #include <treadle/base/utf8.h>
 #include <treadle/core/plugin_call.h>
 
@@ -11,9 +12,12 @@ namespace {
 
 constexpr double kLongestLease = 1e9;  // seconds; storages add it to their clocks
 
+bool is_name(const std::string& name) {
+  return !name.empty() && name.find('\0') == name.npos && !first_bad_utf8(name);
+}
+
 void expect_name(const std::string& name) {
-  TREADLE_EXPECTS(!name.empty() && name.find('\0') == name.npos && !first_bad_utf8(name),
-                  "studies and workers are called by UTF-8 without NUL");
+  TREADLE_EXPECTS(is_name(name), "studies and workers are called by UTF-8 without NUL");
 }
 
 void expect_job(const std::string& study, std::int64_t job, const std::string& worker) {
@@ -33,6 +37,13 @@ StudyStorage::~StudyStorage() = default;
 std::vector<std::string> StudyStorage::studies() {
   std::vector<std::string> names = call_plugin(*this, "studies", [&] { return do_studies(); });
   std::sort(names.begin(), names.end());
+  // Others may have written there as well.
+  const auto bad = std::find_if_not(names.begin(), names.end(), is_name);
+  if (bad != names.end()) {
+    throw StorageError("the storage has a study called " + quote_text(*bad) +
+                       ", as no study is: it was changed or damaged; go on with a copy from "
+                       "before, or at another location");
+  }
   return names;
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>
 
 // Why the bias is that of a call, so that a network takes the sum over its layers: for the 21
@@ -137,7 +138,7 @@ LatencyModel LatencyModel::read(const std::filesystem::path& file) {
   std::ifstream stream(file);
   if (!stream)
     throw StorageError(file.string() + ": cannot be read: no such file, or not readable");
-  const Json json = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_json(stream);
   const auto refuse = [&](const std::string& why) {
     throw StorageError(file.string() + ": is no model of a machine: " + why +
                        "; \"workflow-runner latency --output FILE\" makes one");

@@ -55,6 +55,7 @@ TEST(BestTrials, OfPausedTrialsTheFurthestIsTheBestAndThenTheOneWithTheBestValue
   EXPECT_EQ(best_paused({trial(0, kComplete, {1})}), std::nullopt);
   EXPECT_EQ(best_paused({paused(0, 1, 0.1), paused(1, 3, 0.9), paused(2, 3, 0.5)}), 2);
   EXPECT_EQ(best_paused({paused(0, 3, NAN), paused(1, 3, 0.9)}), 1);
+  EXPECT_EQ(best_paused({trial(0, TrialState::kPaused, {})}), std::nullopt) << "it has no value";
 }
 
 TEST(BestTrials, ATrialThatMayGoOnHasItsNewestValue) {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "search/study_end.h"
+#include "search/early_end.h"
 
 namespace treadle::internal {
 namespace {

@@ -65,6 +65,8 @@ PredictionPool read_pool(const nlohmann::json& record) {
     const nlohmann::json& weight = listed.at("weight");
     weights.push_back(weight.is_array() ? at::tensor(weight.get<std::vector<double>>(), at::kDouble)
                                         : at::full({1}, weight.get<double>(), at::kDouble));
+    if (weights.back().numel() == 0 || weights.back().numel() != weights.front().numel())
+      throw StorageError("the members of the ensemble have weights of different lengths");
   }
   pool.weights = at::stack(weights);
   return pool;

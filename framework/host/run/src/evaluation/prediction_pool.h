@@ -30,7 +30,8 @@ struct PredictionPool {
 /// As the record of an ensemble has it: "pool", "intercept", and in each of its "members" a
 /// "weight", which is a number or one for each number or label.
 void write_pool(const PredictionPool& pool, nlohmann::json& record);
-/// Throws a nlohmann::json::exception where `record` has none.
+/// Throws a nlohmann::json::exception where `record` has none, and a StorageError for weights that
+/// do not fit each other.
 PredictionPool read_pool(const nlohmann::json& record);
 
 /// Of probabilities, what a logarithmic pool adds up: log p for classes and distributions, the log

@@ -12,6 +12,7 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/core/group_names.h>
@@ -169,7 +170,7 @@ std::string trained_on(const fs::path& folder) {
                        "resume " +
                        folder.string());
   }
-  const Json result = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const Json result = parse_json(file);
   const Json::json_pointer pointer("/environment/data_hash");
   if (!result.is_object() || !result.contains(pointer) || !result.at(pointer).is_string()) {
     throw StorageError(RunFolder::result_of(folder).string() +

@@ -13,6 +13,7 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
+#include <treadle/base/json_text.h>
 #include <treadle/host/run/pipeline.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/run_folder.h>
@@ -39,7 +40,7 @@ using nlohmann::json;
 
 json read_json(const fs::path& path) {
   std::ifstream file(path);
-  return json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return parse_json(file);
 }
 
 constexpr const char* kStages = "stages";

@@ -55,7 +55,8 @@ std::optional<std::int64_t> best_paused(const std::vector<Trial>& trials) {
     return std::tuple(-last.step, std::isnan(last.value) ? INFINITY : last.value);
   };
   for (const Trial& trial : trials) {
-    if (trial.state == TrialState::kPaused && (best == nullptr || key(trial) < key(*best)))
+    const bool is_paused = trial.state == TrialState::kPaused && !trial.intermediate.empty();
+    if (is_paused && (best == nullptr || key(trial) < key(*best)))
       best = &trial;
   }
   return best != nullptr ? std::optional(best->number) : std::nullopt;

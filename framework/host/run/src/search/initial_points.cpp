@@ -6,19 +6,15 @@
 #include <cstdio>
 #include <utility>
 
-#include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
-#include <treadle/host/run/workflow_run.h>
-
-#include "search/search_settings.h"
+#include <treadle/base/problem.h>
 
 namespace treadle::internal {
 namespace {
 
 using nlohmann::json;
 
-constexpr const char* kDescription = "description";
 constexpr const char* kInitial = "/search/initial";
 
 std::string range_text(const Dimension& dimension) {
@@ -50,7 +46,7 @@ class PointReader {
     pointer_ = child_pointer(kInitial, index);
     GivenPoint given(space_.size());
     for (const auto& [name, value] : written.items()) {
-      if (name == kDescription)
+      if (name == kPointDescription)
         continue;
       const std::optional<std::size_t> d = space_.find(name);
       if (!d) {
@@ -155,9 +151,10 @@ std::vector<GivenPoint> initial_points_of(const ResolvedWorkflow& workflow,
     return points;
   const json& written = search.at("initial");
   if (static_cast<std::int64_t>(written.size()) > trials) {
-    fail_in_search(workflow, kInitial,
-                   "has " + std::to_string(written.size()) + " points, and the search makes " +
-                       std::to_string(trials) + " trials; raise \"trials\", or leave points out");
+    throw DocumentError(
+        {{workflow.document->place_of(kInitial), kInitial,
+          "has " + std::to_string(written.size()) + " points, and the search makes " +
+              std::to_string(trials) + " trials; raise \"trials\", or leave points out"}});
   }
   std::vector<Problem> problems;
   PointReader reader(workflow, space, problems);
@@ -214,21 +211,3 @@ std::string describe_point(const SearchSpace& space, const Point& point) {
 }
 
 }  // namespace treadle::internal
-
-namespace treadle {
-
-nlohmann::json search_points(const Runtime& runtime, const ResolvedWorkflow& workflow) {
-  const auto settings = internal::search_of(runtime, workflow);
-  if (!settings)
-    throw UsageError(workflow.document->file() + ": has no \"search\", which says what to try");
-  nlohmann::json points = nlohmann::json::array();
-  for (const Point& point :
-       internal::points_without_results(settings->space, *settings->tuner, settings->initial,
-                                        settings->trials, internal::streams_of_search(workflow))) {
-    nlohmann::json& written = points.emplace_back(settings->space.to_json(point));
-    written[internal::kDescription] = internal::describe_point(settings->space, point);
-  }
-  return points;
-}
-
-}  // namespace treadle

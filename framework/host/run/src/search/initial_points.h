@@ -14,6 +14,9 @@
 
 namespace treadle::internal {
 
+/// Beside the values of a point: what people read of it.
+inline constexpr const char* kPointDescription = "description";
+
 /// A point that a search begins with: a value for each dimension that is given, nothing for one
 /// that is drawn.
 using GivenPoint = std::vector<std::optional<double>>;

@@ -13,6 +13,7 @@
 #include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/workflow_run.h>
 
+#include "search/study_description.h"
 #include "session/run_session.h"
 
 namespace treadle {
@@ -60,7 +61,7 @@ std::string study_in(StudyStorage& storage, const std::string& name) {
   for (const std::string& study : studies) {
     if (study == name)
       return name;
-    listed += (listed.empty() ? "" : ", ") + study;
+    listed += (listed.empty() ? "" : ", ") + plain_text(study);
   }
   if (studies.empty())
     throw UsageError(
@@ -95,10 +96,10 @@ class TemporaryFolder {
 };
 
 /// Whether the folder that the search was begun in is here, too, and no other run's of this name.
-bool is_reachable(const fs::path& run, const nlohmann::json& token) {
+bool is_reachable(const fs::path& run, const std::string& token) {
   std::string found;
   std::ifstream(RunFolder::study_token_of(run)) >> found;
-  return !found.empty() && token == nlohmann::json(found);
+  return !found.empty() && token == found;
 }
 
 }  // namespace
@@ -110,8 +111,9 @@ JoinedSearch join_search(const Runtime& runtime, const std::string& where, const
   const std::shared_ptr<StudyStorage> storage = runtime.registry().make<StudyStorage>(
       slot.at("use").get<std::string>(), Config(nlohmann::json{{"location", slot.at("location")}}));
   const std::string study = study_in(*storage, name);
-  const nlohmann::json description = storage->description(study).value();
-  nlohmann::json document = description.at("document");
+  const internal::StudyDescription description =
+      internal::read_study_description(storage->description(study).value(), study);
+  nlohmann::json document = description.document;
   document["search"]["storage"] = slot;
   document["search"]["study"] = study;
   const TemporaryFolder temporary;
@@ -120,8 +122,8 @@ JoinedSearch join_search(const Runtime& runtime, const std::string& where, const
   joined.joins = true;
   const ResolvedWorkflow workflow = runtime.resolve(document);
   RunFolder folder = RunFolder::create(joined.output, workflow.name);
-  const fs::path shared = description.at("folder").get<std::string>();
-  if (is_reachable(shared, description.at("token")))
+  const fs::path shared = description.folder;
+  if (is_reachable(shared, description.token))
     folder.share_trials_of(shared);
   write_file_atomically(folder.document(), write_workflow(workflow.resolved));
   internal::RunSession session(runtime, workflow, joined, std::move(folder), /*resumed=*/false);

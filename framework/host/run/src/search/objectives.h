@@ -28,6 +28,7 @@ class Objectives {
   Objectives(const SearchSettings& settings, const DocumentComponents& components);
 
   std::size_t size() const { return objectives_.size(); }
+  std::size_t constraint_count() const { return bounds_.size(); }
   bool have_constraints() const { return !bounds_.empty(); }
   /// Whether results of fits must have their "forward_cost".
   bool need_cost() const { return need_cost_; }

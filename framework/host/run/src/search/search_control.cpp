@@ -6,6 +6,7 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
 #include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/workflow_run.h>
 
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 
 nlohmann::json search_document(const fs::path& path) {
   std::ifstream file(path);
-  nlohmann::json document = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json document = parse_json(file);
   if (!document.is_object() || !document.contains("search")) {
     throw UsageError(path.parent_path().string() +
                      ": is no run that searches; its document has no \"search\"");
@@ -72,7 +73,9 @@ void extend_search(const Runtime& runtime, const fs::path& run, std::int64_t tri
   }
   std::optional<internal::StudyJournal> journal;  // none: not even a trial was begun
   if (fs::exists(folder.search_journal())) {
-    journal.emplace(folder.search_journal(), workflow.name, settings->space, std::vector<bool>(),
+    // Which of them it maximizes stands in the journal already.
+    const std::vector<bool> objectives(settings->objectives.size());
+    journal.emplace(folder.search_journal(), workflow.name, settings->space, objectives,
                     internal::identity_of(workflow));
   }
   const double elapsed = journal ? journal->elapsed() : 0;

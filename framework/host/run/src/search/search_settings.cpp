@@ -562,4 +562,18 @@ std::vector<std::string> notes_on_search(const Runtime& runtime, const ResolvedW
   return settings ? settings->notes : std::vector<std::string>();
 }
 
+nlohmann::json search_points(const Runtime& runtime, const ResolvedWorkflow& workflow) {
+  const auto settings = internal::search_of(runtime, workflow);
+  if (!settings)
+    throw UsageError(workflow.document->file() + ": has no \"search\", which says what to try");
+  nlohmann::json points = nlohmann::json::array();
+  for (const Point& point :
+       internal::points_without_results(settings->space, *settings->tuner, settings->initial,
+                                        settings->trials, internal::streams_of_search(workflow))) {
+    nlohmann::json& written = points.emplace_back(settings->space.to_json(point));
+    written[internal::kPointDescription] = internal::describe_point(settings->space, point);
+  }
+  return points;
+}
+
 }  // namespace treadle

@@ -8,6 +8,8 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
+#include "search/early_end.h"
+
 namespace treadle::internal {
 namespace {
 
@@ -26,15 +28,24 @@ SharedStudy::SharedStudy(std::shared_ptr<StudyStorage> storage, std::string stud
       worker_(name_of_worker()),
       lease_(lease) {}
 
-nlohmann::json SharedStudy::open(const nlohmann::json& description) {
-  nlohmann::json found = storage_->create(study_, description);
-  if (!found.is_object() ||
-      found.value("identity", nlohmann::json()) != description.at("identity")) {
+StudyDescription SharedStudy::open(const StudyDescription& description) {
+  StudyDescription found =
+      read_study_description(storage_->create(study_, to_json(description)), study_);
+  if (found.identity != description.identity) {
     throw StorageError("the storage has another study called " + quote_text(study_) +
                        ", with another document, space, objective, tuner or seed; choose another "
                        "name: --set search.study=NAME");
   }
   return found;
+}
+
+nlohmann::json SharedStudy::known(nlohmann::json ended) const {
+  if (!is_early_end(ended)) {
+    throw StorageError("the study " + quote_text(study_) +
+                       " of the storage was ended in a way that this version does not know; use "
+                       "the Treadle that ended it");
+  }
+  return ended;
 }
 
 void SharedStudy::fetch() {

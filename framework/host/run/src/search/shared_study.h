@@ -9,6 +9,8 @@
 
 #include <treadle/core/study_storage.h>
 
+#include "search/study_description.h"
+
 namespace treadle::internal {
 
 /// The part of a study that several processes share: which of them does which job, and what the
@@ -19,8 +21,8 @@ class SharedStudy {
   SharedStudy(std::shared_ptr<StudyStorage> storage, std::string study, double lease);
 
   /// Makes the study, or finds the one there is: its description. Throws StorageError where its
-  /// "identity" is another one's.
-  nlohmann::json open(const nlohmann::json& description);
+  /// identity is another one's.
+  StudyDescription open(const StudyDescription& description);
 
   bool claim(std::int64_t job) { return storage_->claim(study_, job, worker_, lease_); }
   bool renew(std::int64_t job) { return storage_->renew(study_, job, worker_, lease_); }
@@ -29,8 +31,9 @@ class SharedStudy {
   bool finish(std::int64_t job, const nlohmann::json& result) {
     return storage_->finish(study_, job, worker_, result);
   }
-  nlohmann::json end(const nlohmann::json& how) { return storage_->end(study_, how); }
-  nlohmann::json ended() { return storage_->ended(study_); }
+  /// As ended_by_time() has it.
+  nlohmann::json end(const nlohmann::json& how) { return known(storage_->end(study_, how)); }
+  nlohmann::json ended() { return known(storage_->ended(study_)); }
 
   /// Reads the results that are new.
   void fetch();
@@ -40,6 +43,9 @@ class SharedStudy {
   double lease() const { return lease_; }
 
  private:
+  /// Throws StorageError for an end that this version does not know.
+  nlohmann::json known(nlohmann::json ended) const;
+
   const std::shared_ptr<StudyStorage> storage_;
   const std::string study_;
   const std::string worker_;  // no other process and no other machine has it

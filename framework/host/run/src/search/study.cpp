@@ -14,6 +14,8 @@
 #include "load/document_components.h"
 #include "search/best_trials.h"
 #include "search/cancelled_trials.h"
+#include "search/early_end.h"
+#include "search/job_result.h"
 #include "search/study_end.h"
 #include "search/study_identity.h"
 #include "session/run_record.h"
@@ -100,17 +102,17 @@ void Study::open_storage() {
   if (!is_joined_)
     run_.folder.share_trials_of(run_.folder.path());
   const nlohmann::json environment = run_.conditions().environment();
-  const nlohmann::json found = shared_->open(
-      {{"identity",
-        {{"search", identity_of(run_.workflow())},
-         {"document", document_identity(run_.runtime.registry(), run_.workflow().resolved)}}},
-       {"document", run_.workflow().resolved},
-       {"folder", fs::absolute(run_.folder.path()).lexically_normal().string()},
-       {"token", is_joined_ ? std::string() : study_token(run_.folder.path())},
-       {"environment", environment}});
+  const StudyDescription found =
+      shared_->open({.identity = {{"search", identity_of(run_.workflow())},
+                                  {"document", document_identity(run_.runtime.registry(),
+                                                                 run_.workflow().resolved)}},
+                     .document = run_.workflow().resolved,
+                     .folder = fs::absolute(run_.folder.path()).lexically_normal().string(),
+                     .token = is_joined_ ? std::string() : study_token(run_.folder.path()),
+                     .environment = environment});
   if (is_joined_ && settings_.pruner_copies && !run_.folder.has_shared_trials())
-    fail_without_folder(found.at("folder").get<std::string>());
-  const std::vector<std::string> others = differences(found.at("environment"), environment);
+    fail_without_folder(found.folder);
+  const std::vector<std::string> others = differences(found.environment, environment);
   if (!others.empty() && !run_.options.allow_differences) {
     std::string text;
     for (const std::string& difference : others)
@@ -129,7 +131,8 @@ void Study::fail_without_folder(const std::string& folder) const {
   throw StorageError("the study " + settings_.study +
                      " has trials that begin with the checkpoints of "
                      "others, as " +
-                     quote_text(settings_.pruner_name) + " makes them. They are in " + folder +
+                     quote_text(settings_.pruner_name) + " makes them. They are in " +
+                     plain_text(folder) +
                      ", which this process cannot reach; join on a machine that has this "
                      "folder under the same path, or search with another pruner");
 }
@@ -228,7 +231,7 @@ void Study::see(const Job& job) {
 /// Whether decisions now see the first `count` jobs.
 bool Study::see_jobs(std::size_t count) {
   for (; seen_ < count; ++seen_) {
-    if (!jobs_[seen_].has_ended)
+    if (seen_ == jobs_.size() || !jobs_[seen_].has_ended)
       return false;
     see(jobs_[seen_]);
   }
@@ -417,15 +420,32 @@ bool Study::ended_elsewhere(std::int64_t number) {
   const nlohmann::json* result = shared_ ? shared_->result(trial.job) : nullptr;
   if (result == nullptr || has_running_fit(trial))
     return false;
-  const JobResult end = take_job_result(
-      *result, trial, "job " + std::to_string(trial.job) + " of the study " + settings_.study);
+  JobResult end = read_job_result(
+      *result, {.place = "job " + std::to_string(trial.job) + " of the study " + settings_.study,
+                .trial = number,
+                .values = objectives_.size(),
+                .constraints = objectives_.constraint_count()});
+  trial.judged = end.epoch;
+  trial.now.values = std::move(end.values);
+  trial.now.constraints = std::move(end.constraints);
+  trial.now.intermediate = std::move(end.intermediate);
+  trial.error = std::move(end.error);
+  trial.is_cancelled = end.is_cancelled;
   close_job(trial, end.state, end.seconds, /*is_news=*/true);
   return true;
 }
 
 /// Whether the result of a job of this process counts.
 bool Study::publish(const StudyTrial& trial, TrialState state, double seconds) {
-  return shared_->finish(trial.job, to_job_result(trial, state, seconds));
+  return shared_->finish(trial.job, to_json(JobResult{.trial = trial.now.number,
+                                                      .state = state,
+                                                      .epoch = trial.judged,
+                                                      .values = trial.now.values,
+                                                      .constraints = trial.now.constraints,
+                                                      .intermediate = trial.now.intermediate,
+                                                      .error = trial.error,
+                                                      .is_cancelled = trial.is_cancelled,
+                                                      .seconds = seconds}));
 }
 
 bool Study::begins(const FitId& id) {
@@ -915,8 +935,11 @@ std::optional<std::int64_t> Study::chosen_trial() const {
   const auto has_failed = [&](std::int64_t trial) {
     return std::find(failed.begin(), failed.end(), trial) != failed.end();
   };
-  if (ended_.contains("best_trial") && !has_failed(ended_.at("best_trial").get<std::int64_t>()))
-    return ended_.at("best_trial").get<std::int64_t>();
+  if (ended_.contains("best_trial")) {
+    const auto best = ended_.at("best_trial").get<std::int64_t>();
+    if (best >= 0 && best < static_cast<std::int64_t>(shown_.size()) && !has_failed(best))
+      return best;
+  }
   Trials left = shown_;
   std::erase_if(left, [&](const Trial& trial) { return has_failed(trial.number); });
   const std::optional<std::int64_t> complete = best_complete(left);

@@ -16,17 +16,6 @@ nlohmann::json ended_with_trials(const SearchSettings& settings, std::int64_t tr
   return {{"reason", "pruner"}, {"text", settings.pruner_name + " had no more trials to begin"}};
 }
 
-nlohmann::json ended_by_time(std::size_t jobs, double left, std::optional<std::int64_t> best) {
-  nlohmann::json ended{{"reason", "time"},
-                       {"text", "the time budget was used up after " + std::to_string(jobs) +
-                                    (jobs == 1 ? " job" : " jobs")},
-                       {"jobs", jobs},
-                       {"seconds_left", left}};
-  if (best)
-    ended["best_trial"] = *best;
-  return ended;
-}
-
 std::string why_none_is_complete(const std::vector<StudyTrial>& trials, const std::string& pruner) {
   if (trials.empty())
     return "the search has no trials, as its tuner found no point in the space";

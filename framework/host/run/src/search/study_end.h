@@ -19,10 +19,6 @@ namespace treadle::internal {
 nlohmann::json ended_with_trials(const SearchSettings& settings, std::int64_t trials,
                                  bool is_exhausted, bool has_lost_patience);
 
-/// Of one whose time is up, and which is what its first `jobs` jobs came to. `left`: seconds of the
-/// budget. `best`: the trial to train last, so that a search that goes on chooses the same.
-nlohmann::json ended_by_time(std::size_t jobs, double left, std::optional<std::int64_t> best);
-
 /// What became of trials of which none is complete.
 std::string why_none_is_complete(const std::vector<StudyTrial>& trials, const std::string& pruner);
 

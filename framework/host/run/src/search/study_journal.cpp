@@ -10,6 +10,10 @@
 #include <unistd.h>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
+#include <treadle/base/json_words.h>
+
+#include "search/early_end.h"
 
 namespace treadle::internal {
 namespace {
@@ -108,21 +112,27 @@ std::optional<LastTraining> last_training_from(const nlohmann::json& written) {
                      "trained again, with the same results");
 }
 
+/// The number of an epoch, or of a job. None is larger, and sums of them are no larger than the
+/// type.
+std::int64_t count_in(const nlohmann::json& value, const std::string& place) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  if (!value.is_number_unsigned() || value > kMost)
+    refuse(place, "has the number " + describe_value(value) + " for an epoch or a job");
+  return value.get<std::int64_t>();
+}
+
 }  // namespace
 
 StudyJournal::StudyJournal(std::filesystem::path path, const std::string& name,
                            const SearchSpace& space, const std::vector<bool>& maximizes,
                            const nlohmann::json& identity)
-    : path_(std::move(path)), space_(space), worker_("treadle-" + std::to_string(getpid())) {
-  read();
-  if (!identity_.is_null()) {
-    if (identity_ != identity) {
-      throw StorageError(path_.string() +
-                         ": is the journal of another search, with another space, objective, tuner "
-                         "or seed; move it away to begin this one");
-    }
+    : path_(std::move(path)),
+      space_(space),
+      objectives_(maximizes.size()),
+      worker_("treadle-" + std::to_string(getpid())) {
+  read(identity);
+  if (!identity_.is_null())
     return;
-  }
   nlohmann::json directions = nlohmann::json::array();
   for (const bool is_maximized : maximizes)
     directions.push_back(is_maximized ? kMaximize : kMinimize);
@@ -131,34 +141,48 @@ StudyJournal::StudyJournal(std::filesystem::path path, const std::string& name,
   append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kIdentity, identity}}}});
 }
 
-void StudyJournal::read() {
+void StudyJournal::read(const nlohmann::json& identity) {
   std::uint64_t whole = 0;
   std::uint64_t before_last_trial = 0;
+  bool is_trial_at_end = false;  // nothing but values of the last trial since its beginning
   {
     std::ifstream file(path_, std::ios::binary);
     std::string text;
     for (int line = 1; std::getline(file, text) && !file.eof(); ++line) {
-      const nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
+      const nlohmann::json parsed = parse_json(text);
       const std::string place = path_.string() + ":" + std::to_string(line);
       if (!parsed.is_object())
         refuse(place, "is no line of a journal");
       try {
-        if (parsed.at("op_code") == kCreateTrial)
+        const nlohmann::json& operation = parsed.at("op_code");
+        if (operation == kCreateTrial)
           before_last_trial = whole;
         apply(parsed, place);
+        is_trial_at_end =
+            operation == kCreateTrial || (is_trial_at_end && operation == kSetParam &&
+                                          parsed.at("trial_id") == trials_.size() - 1);
       } catch (const nlohmann::json::exception&) {
         refuse(place, "lacks what a line of its kind has");
+      }
+      // Before what its trials are, which need not be in this space.
+      if (!identity_.is_null() && identity_ != identity) {
+        throw StorageError(path_.string() +
+                           ": is the journal of another search, with another space, objective, "
+                           "tuner or seed; move it away to begin this one");
       }
       whole += text.size() + 1;
     }
   }
   // What is behind was cut off by a crash; so may be some of the last trial's values.
-  if (!trials_.empty() && !has_all_values(trials_.back())) {
+  if (is_trial_at_end && !has_all_values(trials_.back())) {
     trials_.pop_back();
     whole = before_last_trial;
   }
-  for (const JournaledTrial& trial : trials_)
+  for (const JournaledTrial& trial : trials_) {
+    if (!has_all_values(trial))
+      refuse(path_.string(), "has a trial without all of its values");
     last_reported_.push_back(trial.intermediate.empty() ? 0 : trial.intermediate.back().step);
+  }
   file_.emplace(path_);
   file_->truncate_to(whole);
 }
@@ -173,18 +197,29 @@ bool StudyJournal::has_all_values(const JournaledTrial& trial) const {
 }
 
 JournaledTrial& StudyJournal::trial_in(const nlohmann::json& line, const std::string& place) {
-  const auto number = line.at("trial_id").get<std::size_t>();
-  if (number >= trials_.size())
-    refuse(place, "is of trial " + std::to_string(number) + ", which no line before it has begun");
-  return trials_[number];
+  const nlohmann::json& number = line.at("trial_id");
+  if (!number.is_number_unsigned() || number >= trials_.size())
+    refuse(place, "is of trial " + describe_value(number) + ", which no line before it has begun");
+  return trials_[number.get<std::size_t>()];
 }
 
-void StudyJournal::apply_attributes(const nlohmann::json& attributes, JournaledTrial& trial) {
+/// Steps ascend.
+void StudyJournal::add_value(JournaledTrial& trial, const nlohmann::json& step, double value,
+                             const std::string& place) {
+  const std::int64_t epoch = count_in(step, place);
+  if (!trial.intermediate.empty() && epoch <= trial.intermediate.back().step)
+    refuse(place, "is of epoch " + std::to_string(epoch) + ", and a line before it of epoch " +
+                      std::to_string(trial.intermediate.back().step));
+  trial.intermediate.push_back({epoch, value});
+}
+
+void StudyJournal::apply_attributes(const nlohmann::json& attributes, JournaledTrial& trial,
+                                    const std::string& place) {
   for (const auto& [key, value] : attributes.items()) {
     if (key == kJob) {
-      trial.jobs.push_back({value.at("paused").get<bool>(), value.at("epoch").get<std::int64_t>(),
+      trial.jobs.push_back({value.at("paused").get<bool>(), count_in(value.at("epoch"), place),
                             value.at("seconds").get<double>(),
-                            value.at("number").get<std::int64_t>()});
+                            count_in(value.at("number"), place)});
       jobs_ = std::max(jobs_, trial.jobs.back().number + 1);
       elapsed_ = std::max(elapsed_, value.at("elapsed").get<double>());
     } else if (key == kError) {
@@ -192,8 +227,7 @@ void StudyJournal::apply_attributes(const nlohmann::json& attributes, JournaledT
     } else if (key == kConstraints) {
       trial.constraints = value.get<std::vector<double>>();
     } else if (key == kNonFinite) {
-      trial.intermediate.push_back(
-          {value.at("step").get<std::int64_t>(), non_finite(value.at("value").get<std::string>())});
+      add_value(trial, value.at("step"), non_finite(value.at("value").get<std::string>()), place);
     }
   }
 }
@@ -204,6 +238,8 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
       const nlohmann::json& attributes = line.at("system_attr");
       identity_ = attributes.value(kIdentity, identity_);
       ended_ = attributes.value(kEnded, ended_);
+      if (!is_early_end(ended_))
+        refuse(place, "ends the search in a way that there is not");
       elapsed_ = std::max(elapsed_, attributes.value(kElapsed, 0.0));
       if (attributes.contains(kLastTraining))
         last_training_ = last_training_from(attributes.at(kLastTraining));
@@ -218,9 +254,12 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
       const auto name = line.at("param_name").get<std::string>();
       const std::optional<std::size_t> dimension = space_.find(name);
       if (!dimension)
-        refuse(place, "has a value of \"" + name + "\", which is not in the space");
-      trial_in(line, place).params[name] =
-          space_[*dimension].json(line.at("param_value_internal").get<double>());
+        refuse(place, "has a value of " + quote_text(name) + ", which is not in the space");
+      const auto value = line.at("param_value_internal").get<double>();
+      // Other programs round floats otherwise: of those from_json() knows which are none.
+      if (space_[*dimension].kind != Dimension::Kind::kFloat && !space_[*dimension].contains(value))
+        refuse(place, "has a value of " + quote_text(name) + " that is not in the space");
+      trial_in(line, place).params[name] = space_[*dimension].json(value);
       return;
     }
     case kSetState: {
@@ -231,15 +270,19 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
       }
       if (line.at("values").is_array())
         trial.values = line.at("values").get<std::vector<double>>();
+      const bool must_have_values = trial.state == TrialState::kComplete || !trial.values.empty();
+      if (must_have_values && trial.values.size() != objectives_)
+        refuse(place, "has " + std::to_string(trial.values.size()) +
+                          " values, and the search has " + std::to_string(objectives_) +
+                          " objectives");
       return;
     }
     case kSetIntermediate:
-      trial_in(line, place)
-          .intermediate.push_back(
-              {line.at("step").get<std::int64_t>(), line.at("intermediate_value").get<double>()});
+      add_value(trial_in(line, place), line.at("step"), line.at("intermediate_value").get<double>(),
+                place);
       return;
     case kSetTrialAttribute:
-      apply_attributes(line.at("system_attr"), trial_in(line, place));
+      apply_attributes(line.at("system_attr"), trial_in(line, place), place);
       return;
     default:  // of Optuna's tools, such as a note
       return;

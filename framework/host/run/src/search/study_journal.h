@@ -97,15 +97,19 @@ class StudyJournal {
   void reopen();
 
  private:
-  void read();
+  void read(const nlohmann::json& identity);
   void apply(const nlohmann::json& line, const std::string& place);
-  void apply_attributes(const nlohmann::json& attributes, JournaledTrial& trial);
+  void apply_attributes(const nlohmann::json& attributes, JournaledTrial& trial,
+                        const std::string& place);
+  static void add_value(JournaledTrial& trial, const nlohmann::json& step, double value,
+                        const std::string& place);
   JournaledTrial& trial_in(const nlohmann::json& line, const std::string& place);
   bool has_all_values(const JournaledTrial& trial) const;
   void append(int operation, nlohmann::json fields);
 
   const std::filesystem::path path_;
   const SearchSpace& space_;
+  const std::size_t objectives_;
   const std::string worker_;
   std::vector<JournaledTrial> trials_;       // of earlier processes
   std::vector<std::int64_t> last_reported_;  // of all trials: the last epoch that is written

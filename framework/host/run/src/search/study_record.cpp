@@ -3,9 +3,8 @@
 #include <cmath>
 #include <string>
 
-#include <treadle/base/error.h>
-
 #include "search/best_trials.h"
+#include "search/job_result.h"
 
 namespace treadle::internal {
 
@@ -106,41 +105,6 @@ nlohmann::json StudyRecord::of_search(const std::vector<Trial>& shown,
   if (settings_.asynchronous)
     record["asynchronous"] = true;
   return record;
-}
-
-nlohmann::json to_job_result(const StudyTrial& trial, TrialState state, double seconds) {
-  nlohmann::json intermediate = nlohmann::json::array();
-  for (const IntermediateValue& value : trial.now.intermediate)
-    intermediate.push_back({value.step, value.value});
-  return {{"trial", trial.now.number},
-          {"state", state_text(state)},
-          {"epoch", trial.judged},
-          {"values", trial.now.values},
-          {"constraints", trial.now.constraints},
-          {"intermediate", std::move(intermediate)},
-          {"error", trial.error},
-          {"cancelled", trial.is_cancelled},
-          {"seconds", seconds}};
-}
-
-JobResult take_job_result(const nlohmann::json& result, StudyTrial& trial,
-                          const std::string& place) {
-  const auto number_in = [](const nlohmann::json& value) {
-    return value.is_number() ? value.get<double>() : NAN;
-  };
-  trial.judged = result.at("epoch").get<std::int64_t>();
-  trial.now.intermediate.clear();
-  for (const nlohmann::json& value : result.at("intermediate"))
-    trial.now.intermediate.push_back({value.at(0).get<std::int64_t>(), number_in(value.at(1))});
-  trial.now.values = result.at("values").get<std::vector<double>>();
-  trial.now.constraints = result.at("constraints").get<std::vector<double>>();
-  trial.error = result.at("error").get<std::string>();
-  trial.is_cancelled = result.at("cancelled").get<bool>();
-  const auto text = result.at("state").get<std::string>();
-  const std::optional<TrialState> state = state_named(text);
-  if (!state)
-    throw StorageError(place + " has the state \"" + text + "\", which this version does not know");
-  return {*state, result.at("seconds").get<double>()};
 }
 
 }  // namespace treadle::internal

@@ -35,17 +35,4 @@ class StudyRecord {
   const Objectives& objectives_;
 };
 
-/// What a job came to, for the processes that share a study: `state` and `seconds` are the job's.
-nlohmann::json to_job_result(const StudyTrial& trial, TrialState state, double seconds);
-
-/// How a job ended elsewhere.
-struct JobResult {
-  TrialState state;
-  double seconds;
-};
-/// Makes a trial what it was where this result came from. Throws StorageError, with `place` in it,
-/// for a state that this version does not know.
-JobResult take_job_result(const nlohmann::json& result, StudyTrial& trial,
-                          const std::string& place);
-
 }  // namespace treadle::internal

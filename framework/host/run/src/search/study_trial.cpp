@@ -61,29 +61,4 @@ std::vector<IntermediateValue> mean_of_folds(const std::vector<TrialFit>& fits) 
   return means;
 }
 
-const char* state_text(TrialState state) {
-  switch (state) {
-    case TrialState::kRunning:
-      return "running";
-    case TrialState::kPaused:
-      return "paused";
-    case TrialState::kComplete:
-      return "complete";
-    case TrialState::kPruned:
-      return "pruned";
-    case TrialState::kFailed:
-      return "failed";
-  }
-  return "";
-}
-
-std::optional<TrialState> state_named(std::string_view text) {
-  for (const TrialState state :
-       {TrialState::kPaused, TrialState::kComplete, TrialState::kPruned, TrialState::kFailed}) {
-    if (state_text(state) == text)
-      return state;
-  }
-  return std::nullopt;
-}
-
 }  // namespace treadle::internal

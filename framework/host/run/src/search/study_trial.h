@@ -70,9 +70,4 @@ std::int64_t own_epochs(const StudyTrial& trial);
 /// A fold that ended by itself keeps its last value.
 std::vector<IntermediateValue> mean_of_folds(const std::vector<TrialFit>& fits);
 
-/// "running", "paused", "complete", "pruned", "failed", as Optuna has them, which lacks "paused".
-const char* state_text(TrialState state);
-/// Nothing: no state that a job ends with is called so.
-std::optional<TrialState> state_named(std::string_view text);
-
 }  // namespace treadle::internal

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>
 #include <treadle/core/data_provider.h>
 #include <treadle/host/run/state_folder.h>
@@ -81,7 +82,7 @@ std::string before_and_now(const json& change, const json& before) {
 
 json read_object(const fs::path& path) {
   std::ifstream file(path);
-  const json value = json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const json value = parse_json(file);
   return value.is_object() ? value : json();
 }
 

@@ -10,6 +10,7 @@
 #include <torch/version.h>
 
 #include <treadle/base/hash.h>
+#include <treadle/base/json_words.h>
 #include <treadle/base/version.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/host/catalog/plugin_lock.h>
@@ -28,18 +29,27 @@ nlohmann::json plugins_of(const PluginLock& plugins) {
   return list;
 }
 
+/// What a record has under a key, as it may stand in a message: whoever wrote it may be anybody.
+std::string text_in(const nlohmann::json& record, const char* key, const char* missing) {
+  if (!record.is_object() || !record.contains(key))
+    return missing;
+  const nlohmann::json& value = record.at(key);
+  return value.is_string() ? plain_text(value.get<std::string>()) : quote_value(value);
+}
+
 /// "version 0.1.0 (build 1234)"; by its bytes where it has no build.
 std::string plugin_words(const nlohmann::json& plugin) {
-  const std::string build = plugin.value("build_id", "");
-  return "version " + plugin.value("version", "unknown") + " (" +
-         (build.empty() ? "SHA-256 " + plugin.value("sha256", "unknown") : "build " + build) + ")";
+  const std::string build = text_in(plugin, "build_id", "");
+  return "version " + text_in(plugin, "version", "unknown") + " (" +
+         (build.empty() ? "SHA-256 " + text_in(plugin, "sha256", "unknown") : "build " + build) +
+         ")";
 }
 
 /// One build is one, though installing it changes where its file looks for libraries.
 bool are_alike(const nlohmann::json& plugin, const nlohmann::json& other) {
-  const std::string build = plugin.value("build_id", "");
-  return plugin == other || (!build.empty() && build == other.value("build_id", "") &&
-                             plugin.value("version", "") == other.value("version", ""));
+  const std::string build = text_in(plugin, "build_id", "");
+  return plugin == other || (!build.empty() && build == text_in(other, "build_id", "") &&
+                             text_in(plugin, "version", "") == text_in(other, "version", ""));
 }
 
 /// A "VmHWM:   1234 kB" line of /proc/self/status, in bytes.
@@ -104,15 +114,14 @@ nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::jso
 std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now) {
   std::vector<std::string> found;
   for (const auto& [key, missing] : kCompared) {
-    if (before.value(key, missing) != now.value(key, missing)) {
-      found.push_back(std::string(key) + " was " + before.value(key, "unknown") + " and is now " +
-                      now.value(key, "unknown"));
+    if (text_in(before, key, missing) != text_in(now, key, missing)) {
+      found.push_back(std::string(key) + " was " + text_in(before, key, "unknown") +
+                      " and is now " + text_in(now, key, "unknown"));
     }
   }
   std::map<std::string, nlohmann::json> old_plugins;
-  for (const nlohmann::json& plugin : before.value("plugins", nlohmann::json::array())) {
-    old_plugins[plugin.at("id")] = plugin;
-  }
+  for (const nlohmann::json& plugin : before.value("plugins", nlohmann::json::array()))
+    old_plugins[text_in(plugin, "id", "")] = plugin;
   for (const nlohmann::json& plugin : now.at("plugins")) {
     const auto old = old_plugins.find(plugin.at("id").get<std::string>());
     if (old == old_plugins.end()) {

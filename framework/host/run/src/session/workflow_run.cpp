@@ -7,6 +7,7 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
 
 #include "events/history_file.h"
 #include "events/trace.h"
@@ -86,7 +87,7 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
   RunFolder folder = RunFolder::open(path);
   if (std::filesystem::exists(folder.result())) {
     std::ifstream file(folder.result());
-    nlohmann::json result = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+    nlohmann::json result = parse_json(file);
     if (!result.is_discarded()) {
       if (std::filesystem::exists(folder.weights()))
         internal::read_preprocessing(folder.path());  // is what it left behind still good?

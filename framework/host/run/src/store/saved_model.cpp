@@ -11,6 +11,7 @@
 #include <treadle/base/document.h>
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
+#include <treadle/base/json_text.h>
 #include <treadle/base/problem.h>
 #include <treadle/core/quantized_weights.h>
 #include <treadle/host/catalog/plugin_lock.h>
@@ -77,7 +78,7 @@ std::string end_here(const std::filesystem::path& run) {
   // Of a damaged file nothing is known.
   const auto part_of = [](const std::filesystem::path& file, const char* pointer) {
     std::ifstream in(file);
-    const auto content = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+    const auto content = parse_json(in);
     const nlohmann::json::json_pointer place(pointer);
     return content.is_object() && content.contains(place) ? content.at(place) : nlohmann::json();
   };
@@ -138,7 +139,7 @@ std::optional<ListedEnsemble> ensemble_in(const std::filesystem::path& run) {
   if (!std::filesystem::exists(file))
     return std::nullopt;
   try {
-    ListedEnsemble listed{nlohmann::json::parse(text_of(file))};
+    ListedEnsemble listed{parse_json(text_of(file))};
     listed.pool = read_pool(listed.record);
     for (const nlohmann::json& member : listed.record.at("members"))
       listed.members.push_back(run / member.at("path").get<std::string>());
@@ -204,11 +205,17 @@ SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& 
     return resolve_workflow(document, runtime.schemas());
   });
   SavedModel model{std::move(workflow), std::move(bundle.preprocessing), std::move(bundle.weights)};
-  if (model.preprocessing.has_part(kEnsemble)) {
-    const StateDict& ensemble = model.preprocessing.part(kEnsemble);
+  if (!model.preprocessing.has_part(kEnsemble))
+    return model;
+  const StateDict& ensemble = model.preprocessing.part(kEnsemble);
+  try {
     model.members = naming_missing_plugins(
         lock, runtime.catalog(), [&] { return unpacked(runtime, ensemble, name, device); });
     model.pool = read_pool(ensemble.value(kRecord));
+  } catch (const nlohmann::json::exception&) {
+    throw StorageError(name +
+                       ": does not list the members of its ensemble; export the run again: "
+                       "workflow-runner runs export RUN -o FILE");
   }
   return model;
 }
