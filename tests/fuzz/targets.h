@@ -50,6 +50,26 @@ void state_folder(std::string_view bytes);
 void csv(std::string_view bytes);
 /// The bytes are a .npy file, which is the inputs and the target.
 void npy(std::string_view bytes);
+/// The bytes are a file of texts, which documents of several kinds name, kSeparator, and another
+/// one that a model of the first is used on.
+void texts(std::string_view bytes);
+/// The bytes are a text to learn tokens from, one to encode, a vocab.json, a merges.txt, and JSON
+/// that is put over what a vocabulary has stored, with kSeparator between them. `@BYTES@` stands
+/// for the tokens that GPT-2 has for all bytes.
+void tokenizer(std::string_view bytes);
+/// The bytes are an exported model.
+void exported_model(std::string_view bytes);
+/// The bytes are a journal of studies that processes share.
+void journal(std::string_view bytes);
+/// The bytes are the journal of a search in the folder of its run.
+void search_journal(std::string_view bytes);
+/// The bytes are what a storage has of a study: its description, the result of a job, and how the
+/// study was ended, as JSON with kSeparator between them.
+void study(std::string_view bytes);
+/// The bytes are a search space, kSeparator, and the points that a search begins with.
+void points(std::string_view bytes);
+/// The bytes are what another machine wrote of a run, kSeparator, and what this one has of it.
+void run_bundle(std::string_view bytes);
 
 /// Between the parts of an input: a byte that JSON, schemas and names cannot have, and editors
 /// show.

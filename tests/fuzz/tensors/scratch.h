@@ -7,6 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/core/state_dict.h>
+
 namespace treadle::fuzz {
 
 /// A folder for the time of the process.
@@ -31,5 +33,7 @@ class Scratch {
 
 /// The same dtype, sizes and bits.
 bool same_tensor(const at::Tensor& a, const at::Tensor& b);
+/// The same values, tensors and parts.
+bool same_state(const StateDict& a, const StateDict& b);
 
 }  // namespace treadle::fuzz

@@ -11,16 +11,6 @@
 #include "targets.h"
 
 namespace treadle::fuzz {
-namespace {
-
-using Json = nlohmann::json;
-namespace fs = std::filesystem;
-
-constexpr const char* kTensorFiles[] = {"weights.safetensors", "state.safetensors"};
-
-void write(const fs::path& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
 
 bool same_state(const StateDict& a, const StateDict& b) {
   if (a.version() != b.version() || a.values() != b.values() ||
@@ -35,6 +25,17 @@ bool same_state(const StateDict& a, const StateDict& b) {
       return false;
   }
   return true;
+}
+
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* kTensorFiles[] = {"weights.safetensors", "state.safetensors"};
+
+void write(const fs::path& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
 /// Whoever writes a folder by hand writes its checksums, too. Text that is nested too deeply for

@@ -10,6 +10,14 @@ std::span<const Target> targets() {
       Target{"state-folder", state_folder},
       Target{"csv", csv},
       Target{"npy", npy},
+      Target{"texts", texts},
+      Target{"tokenizer", tokenizer},
+      Target{"exported-model", exported_model},
+      Target{"journal", journal},
+      Target{"search-journal", search_journal},
+      Target{"study", study},
+      Target{"points", points},
+      Target{"run-bundle", run_bundle},
   };
   return kTargets;
 }
