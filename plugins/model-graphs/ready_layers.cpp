@@ -1,5 +1,7 @@
 #include "ready_layers.h"
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -97,18 +99,30 @@ void add_sizes(const nlohmann::json& value, std::size_t level, std::vector<std::
     add_sizes(one, level + 1, sizes, numbers);
 }
 
-graph::Part constant(const Config& config) {
-  std::vector<std::int64_t> sizes;
-  std::vector<double> numbers;
-  add_sizes(config.json().at("value"), 0, sizes, numbers);
-  const at::Tensor value = at::tensor(numbers, at::kDouble).view(sizes);
-  const auto shape = config.find<std::vector<std::int64_t>>("shape");
-  if (!shape)
-    return graph::constant(value);
-  if (!sizes.empty())
-    throw DataError("has a \"shape\", which is for a \"value\" that is one number");
-  return graph::constant(value.expand(*shape));
-}
+/// Its numbers are looked at when it is made; a tensor of them, which may be large, is not.
+class Constant final : public LayerFactory {
+ public:
+  explicit Constant(const Config& config)
+      : shape_(config.find<std::vector<std::int64_t>>("shape")) {
+    try {
+      add_sizes(config.json().at("value"), 0, sizes_, numbers_);
+      if (shape_ && !sizes_.empty())
+        throw DataError("has a \"shape\", which is for a \"value\" that is one number");
+    } catch (const DataError& error) {
+      config.fail("", error.what());
+    }
+  }
+
+ private:
+  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
+    const at::Tensor value = at::tensor(numbers_, at::kDouble).view(sizes_);
+    return graph::constant(shape_ ? value.expand(*shape_) : value).make()(spec);
+  }
+
+  std::optional<std::vector<std::int64_t>> shape_;
+  std::vector<std::int64_t> sizes_;
+  std::vector<double> numbers_;
+};
 
 graph::Part parameter(const Config& config) {
   return graph::parameter(config.get<std::vector<std::int64_t>>("shape"),
@@ -156,7 +170,7 @@ void add_ready_layers(Registrar& registrar) {
   registrar.add<Fixed<cat>, LayerFactory>("cat");
   registrar.add<Fixed<grid_cat>, LayerFactory>("grid_cat");
   registrar.add<Fixed<reshape>, LayerFactory>("reshape");
-  registrar.add<Fixed<constant>, LayerFactory>("constant");
+  registrar.add<Constant, LayerFactory>("constant");
   registrar.add<Fixed<parameter>, LayerFactory>("parameter");
   registrar.add<Ready<softmax_router>, LayerFactory>("softmax_router");
   registrar.add<Ready<sigmoid_router>, LayerFactory>("sigmoid_router");
