@@ -21,8 +21,12 @@ void EarlyStopping::do_after_epoch(const EpochSummary& epoch, TrainingControl& c
   if (!is_active_)
     return;
   const std::optional<MetricValue> value = monitor_.value(epoch);
-  if (!value)
+  if (!value) {
+    // An epoch that was evaluated and has no value counts for nothing.
+    if (epoch.val_loss)
+      last_epoch_ = epoch.epoch;
     return;
+  }
   if (!patience_) {
     options_.direction = value->direction;
     patience_.emplace(options_);

@@ -34,8 +34,15 @@ void ReduceOnPlateau::do_after_epoch(const EpochSummary& epoch, TrainingControl&
   if (!is_active_)
     return;
   const std::optional<MetricValue> value = monitor_.value(epoch);
-  if (!value)
+  const std::int64_t passed = epoch.epoch - last_epoch_;
+  if (value || epoch.val_loss)
+    last_epoch_ = epoch.epoch;
+  if (!value) {
+    // An epoch that was evaluated and has no value counts for nothing.
+    if (epoch.val_loss)
+      since_ += passed;
     return;
+  }
   if (improves(*value)) {
     has_best_ = true;
     best_ = value->value;
@@ -69,6 +76,7 @@ StateDict ReduceOnPlateau::do_state() const {
   state.put("has_best", nlohmann::json(has_best_));
   state.put_number("best", best_);
   state.put("since", nlohmann::json(since_));
+  state.put("last_epoch", nlohmann::json(last_epoch_));
   state.put("cool_until", nlohmann::json(cool_until_));
   return state;
 }
@@ -77,6 +85,7 @@ void ReduceOnPlateau::do_load_state(const StateDict& state) {
   has_best_ = state.value("has_best").get<bool>();
   best_ = state.number("best");
   since_ = state.value("since").get<std::int64_t>();
+  last_epoch_ = state.value("last_epoch").get<std::int64_t>();
   cool_until_ = state.value("cool_until").get<std::int64_t>();
 }
 

@@ -37,6 +37,7 @@ class ReduceOnPlateau final : public TrainingCallback {
   bool has_best_ = false;
   double best_ = 0;
   std::int64_t since_ = 0;       // the epoch from which the count runs
+  std::int64_t last_epoch_ = 0;  // that was evaluated
   std::int64_t cool_until_ = 0;  // the last epoch that does not count
 };
 

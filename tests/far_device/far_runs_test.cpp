@@ -43,6 +43,9 @@ struct FarRun {
   const char* captured = "\"replayed_steps\":";
 };
 
+/// Dropout, on a device without generators.
+constexpr const char* kHostDraws = "a seed that the host draws";
+
 json document(const char* text) {
   return json::parse(text);
 }
@@ -53,7 +56,8 @@ std::vector<FarRun> runs() {
           "model": {"use": "mlp", "hidden": [8, 8], "norm": "batch", "dropout": 0.2},
           "training": {"epochs": 3, "batch_size": 16, "ema": {"use": "ema", "decay": 0.8},
                        "early_stopping": {"use": "early_stopping", "patience": "1ep"}},
-          "validation": {"use": "k_fold", "folds": 2}, "metrics": ["accuracy", "macro_f1", "auc"]})")},
+          "validation": {"use": "k_fold", "folds": 2}, "metrics": ["accuracy", "macro_f1", "auc"]})"),
+       0, kHostDraws},
       {"LeNet", document(R"({"data": {"use": "friedman1", "rows": 60, "features": 64},
           "transforms": [{"use": "standardize", "target": true}, {"use": "noise", "std": 0.1}],
           "model": {"use": "flow", "flow": [{"use": "unflatten", "shape": [1, 8, 8]},
@@ -105,7 +109,8 @@ std::vector<FarRun> runs() {
       {"Shards", document(R"({"data": {"use": "moons", "rows": 90},
           "model": {"use": "mlp", "hidden": [8], "norm": "batch", "dropout": 0.1},
           "resources": {"shards": 3}, "optimizer": {"use": "lamb", "learning_rate": 0.01},
-          "training": {"epochs": 3, "batch_size": 30}, "metrics": ["accuracy"]})")},
+          "training": {"epochs": 3, "batch_size": 30}, "metrics": ["accuracy"]})"),
+       0, kHostDraws},
       {"Parts", document(R"({"data": {"use": "moons", "rows": 90}, "precision": "float64",
           "model": {"use": "mlp", "hidden": [8]}, "optimizer": {"use": "rmsprop"},
           "training": {"epochs": 3, "batch_size": 32, "clip": {"value": 0.01},

@@ -57,8 +57,8 @@ struct Stream {
   void expect_no_recording() const {
     if (is_recorded) {
       throw TrainingError(
-          "it draws random numbers from a seed that the host draws, as recomputed layers and "
-          "branches do");
+          "it draws random numbers from a seed that the host draws, as recomputed layers, branches "
+          "and dropout on a device without generators do");
     }
   }
 

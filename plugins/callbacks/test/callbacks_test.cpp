@@ -245,6 +245,33 @@ TEST(ReduceOnPlateau, CountsEpochsWithoutAnImprovement) {
               "3 learning rate times 0.5: no improvement of val_loss for 2 epochs");
 }
 
+// Of 5, 5, -, -, 5 the last is the second without an improvement.
+TEST(Undefined, EpochsWithoutAValueCountForNothing) {
+  const Number none = Number::undefined("all rows are of one class");
+  const std::vector<Number> losses = {5.0, 5.0, none, none, 5.0, none, 5.0};
+  RecordingControl reduced;
+  RecordingControl stopped;
+  reduced.planned_epochs = stopped.planned_epochs = 100;
+  const auto reduce = make("reduce_on_plateau", {{"patience", "2ep"}, {"factor", 0.5}});
+  const auto stop = make("early_stopping", {{"patience", "3ep"}});
+  reduce->begin(reduced);
+  stop->begin(stopped);
+  std::vector<double> factors;
+  std::vector<bool> stops;
+  for (const Number& loss : losses) {
+    EpochSummary row;
+    row.train_loss = 1;
+    row.val_loss = loss;
+    reduced.after_epoch(*reduce, row);
+    stopped.after_epoch(*stop, row);
+    factors.push_back(reduced.factor);
+    stops.push_back(!stopped.stop_reason.empty());
+  }
+
+  EXPECT_THAT(factors, ElementsAre(1, 1, 1, 1, 0.5, 0.5, 0.5));
+  EXPECT_THAT(stops, ElementsAre(false, false, false, false, false, false, true));
+}
+
 TEST(ReduceOnPlateau, StopsAtTheLowestRate) {
   RecordingControl control;
   control.planned_epochs = 100;
