@@ -239,7 +239,9 @@ VisionTransformer::VisionTransformer(const Config& config)
       heads_(config.get<std::int64_t>("num_heads")),
       feed_forward_(config.get<std::int64_t>("dim_feedforward")),
       dropout_(config.get<double>("dropout")),
-      has_head_(config.get<bool>("head")) {}
+      has_head_(config.get<bool>("head")) {
+  expect_even_heads(config, "width");
+}
 
 json VisionTransformer::do_build(const LayerSpec& spec) const {
   patches_of(expect_images(spec), patch_);

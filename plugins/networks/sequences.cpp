@@ -94,7 +94,9 @@ Gpt::Gpt(const Config& config)
       is_rotary_(config.get<std::string>("positions") == "rotary"),
       dropout_(config.get<double>("dropout")),
       is_tied_(config.get<bool>("tie_weights")),
-      has_head_(config.get<bool>("head")) {}
+      has_head_(config.get<bool>("head")) {
+  expect_even_heads(config, "hidden_size");
+}
 
 json Gpt::do_build(const LayerSpec& spec) const {
   const TensorSpec& tokens = spec.inputs.front();
@@ -163,7 +165,9 @@ Bert::Bert(const Config& config)
       types_(config.get<std::int64_t>("type_vocab_size")),
       dropout_(config.get<double>("dropout")),
       has_pooler_(config.get<bool>("pooler")),
-      has_head_(config.get<bool>("head")) {}
+      has_head_(config.get<bool>("head")) {
+  expect_even_heads(config, "hidden_size");
+}
 
 json Bert::do_build(const LayerSpec& spec) const {
   const TensorSpec& tokens = spec.inputs.front();

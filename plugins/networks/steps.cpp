@@ -18,6 +18,16 @@ json dense(const std::string& name, std::int64_t out_features) {
   return step;
 }
 
+void expect_even_heads(const Config& config, const char* width_key) {
+  const auto width = config.get<std::int64_t>(width_key);
+  const auto heads = config.get<std::int64_t>("num_heads");
+  if (width % heads != 0) {
+    config.fail("num_heads", "has " + std::to_string(heads) +
+                                 " heads, which do not divide the width of " +
+                                 std::to_string(width));
+  }
+}
+
 void add_dropout(json& steps, double p) {
   if (p > 0)
     steps.push_back({{"use", "dropout"}, {"p", p}});

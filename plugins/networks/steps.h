@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/base/config.h>
 #include <treadle/core/tensor_spec.h>
 
 /// Steps that several networks have. Names are those of the reference implementations.
@@ -14,6 +15,9 @@ nlohmann::json named(const std::string& layer, const std::string& name);
 
 /// A linear map of the last dimension.
 nlohmann::json dense(const std::string& name, std::int64_t out_features);
+
+/// Throws a DocumentError where "num_heads" does not divide the width under this key.
+void expect_even_heads(const Config& config, const char* width_key);
 
 /// Nothing for p = 0.
 void add_dropout(nlohmann::json& steps, double p);

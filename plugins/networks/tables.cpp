@@ -104,7 +104,9 @@ FtTransformer::FtTransformer(const Config& config)
       heads_(config.get<std::int64_t>("num_heads")),
       feed_forward_(config.get_or<std::int64_t>("dim_feedforward", width_ * 4 / 3)),
       dropout_(config.get<double>("dropout")),
-      has_head_(config.get<bool>("head")) {}
+      has_head_(config.get<bool>("head")) {
+  expect_even_heads(config, "width");
+}
 
 json FtTransformer::do_build(const LayerSpec& spec) const {
   const TensorSpec& input = spec.inputs.front();

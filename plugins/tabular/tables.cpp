@@ -252,7 +252,13 @@ Saint::Saint(const Config& config)
       references_(config.get<std::int64_t>("references")),
       hidden_(config.get<std::int64_t>("hidden")),
       dropout_(config.get<double>("dropout")),
-      has_head_(config.get<bool>("head")) {}
+      has_head_(config.get<bool>("head")) {
+  if (width_ % heads_ != 0) {
+    config.fail("num_heads", "has " + std::to_string(heads_) +
+                                 " heads, which do not divide the width of " +
+                                 std::to_string(width_));
+  }
+}
 
 json Saint::do_build(const LayerSpec& spec) const {
   const TableInputs table = table_inputs(spec);

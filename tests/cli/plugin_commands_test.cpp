@@ -41,7 +41,8 @@ class PluginCommands : public CommandFixture {
 TEST_F(PluginCommands, WhyFindsAPluginByIdComponentOrFile) {
   for (const std::string& name :
        {std::string("org.treadle.optimizers"), std::string("adamw"),
-        std::string("org.treadle.optimizers/adamw"), built("optimizers").string()}) {
+        std::string("org.treadle.optimizers/adamw"), std::string("optimizers"),
+        std::string("optimizers.so"), built("optimizers").string()}) {
     const Finished why = run({"plugins", "why", name});
 
     EXPECT_EQ(why.code, 0) << why.err;

@@ -520,6 +520,10 @@ TEST_F(TrainingCommands, AnExportedModelStandsForItsRun) {
   const std::string trained = only_run().string();
   ASSERT_EQ(run({"predict", trained, "points.csv", "-o", "by-run.csv"}).code, 0);
 
+  const Finished foreign = run({"runs", "export", trained, "-o", "points.onnx"});
+  EXPECT_EQ(foreign.code, 2);
+  EXPECT_THAT(foreign.err, HasSubstr("name it \"points.safetensors\""));
+  EXPECT_FALSE(fs::exists(folder() / "points.onnx"));
   const Finished exported = run({"runs", "export", trained, "-o", "points.safetensors"});
 
   ASSERT_EQ(exported.code, 0) << exported.err;

@@ -186,6 +186,36 @@ TEST_F(ToldBeforeTraining, WhatNeedsNoDataIsFoundWithoutIt) {
   }
 }
 
+TEST_F(ToldBeforeTraining, HeadsThatDoNotDivideAWidthAreFoundWithoutData) {
+  const std::pair<const char*, json> builders[] = {
+      {"vit", {{"patch_size", 4}, {"width", 6}}},
+      {"ft_transformer", {{"width", 6}}},
+      {"saint", {{"width", 6}}},
+      {"gpt", {{"hidden_size", 6}}},
+      {"bert", {{"hidden_size", 6}}},
+      {"patch_tst", {{"d_model", 6}}},
+      {"temporal_fusion_transformer", {{"hidden_size", 6}}}};
+  for (const auto& [name, sizes] : builders) {
+    json builder = sizes;
+    builder.update({{"use", name}, {"num_heads", 4}});
+    json wrong = document();
+    wrong["data"]["path"] = (workspace_.folder() / "nowhere.csv").string();
+    wrong["model"] = {{"use", "flow"}, {"flow", {{{"use", "graph"}, {"builder", builder}}}}};
+    expect_problem([&] { check_document(runtime_, runtime_.resolve(wrong)); }, ErrorKind::kDocument,
+                   "/model/flow/0/builder/num_heads", {"divide", "6"});
+  }
+}
+
+TEST_F(ToldBeforeTraining, AHandfulOfRowsThatValidateIsNoted) {
+  const auto told_with = [&](double fraction) {
+    json few = document();
+    few["validation"] = {{"use", "hold_out"}, {"fraction", fraction}};
+    return told(few);
+  };
+  EXPECT_THAT(told_with(0.02), HasSubstr("rows validate, by which metrics differ at random"));
+  EXPECT_THAT(told_with(0.2), Not(HasSubstr("rows validate")));
+}
+
 TEST_F(ToldBeforeTraining, PatienceEndsASearchAndAPopulationThatReplacesNobodyIsNoted) {
   json search = document();
   search["search"] = {{"trials", 40},

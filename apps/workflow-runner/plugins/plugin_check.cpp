@@ -114,13 +114,6 @@ std::vector<const PluginFile*> plugins_meant(const PluginCatalog& catalog, std::
 
 std::vector<const PluginFile*> plugins_named(const PluginCatalog& catalog, std::string_view name) {
   std::vector<const PluginFile*> plugins = plugins_meant(catalog, name);
-  std::error_code error;
-  if (plugins.empty() && fs::is_regular_file(name, error)) {
-    throw UsageError(quote_text(name) + " lies in no folder that is searched:" + searched(catalog) +
-                     "; to look at it, workflow-runner plugins check " + std::string(name) +
-                     "; to use it, give --plugin " + std::string(name) +
-                     " or copy it to one of these folders");
-  }
   if (plugins.empty()) {
     throw UsageError("no plugin and no component is called " + quote_text(name) +
                      did_you_mean(name, known_names(catalog)) + "; searched:" + searched(catalog));

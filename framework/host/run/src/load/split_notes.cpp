@@ -67,8 +67,7 @@ std::optional<std::string> note_on_few_rows(const ValidationPlan& plan, std::int
     return std::nullopt;
   return "validation: only " + std::to_string(validated) + " of " + std::to_string(rows) +
          " rows validate, by which metrics differ at random; a \"fraction\" of 0.1 to 0.3 is "
-         "usual, "
-         "or {\"use\": \"k_fold\"}";
+         "usual, or {\"use\": \"k_fold\"}";
 }
 
 bool trains_on_later_rows(const at::Tensor& timestamps, const Fold& fold) {

@@ -5,10 +5,10 @@
 
 namespace treadle::internal {
 
-/// Makes each component of a document from its parameters and forgets it: what is wrong with them
-/// and no schema can say, only the component knows. Not those that reach outside when they are
-/// made: devices, storages, observers. Reads no data. Throws a DocumentError with all that was
-/// found.
+/// Constructs each component of a document and discards it, so that what its constructor refuses
+/// beyond its schema is reported. Not those that open files or connections when they are
+/// constructed: devices, storages, observers. Reads no data. Throws a DocumentError with all that
+/// was found.
 void try_components(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
 }  // namespace treadle::internal

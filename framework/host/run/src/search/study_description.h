@@ -6,7 +6,7 @@
 
 namespace treadle::internal {
 
-/// What the process that makes a study in a storage says of it, for those that join.
+/// What the process that makes a study stores about it, for the processes that join.
 struct StudyDescription {
   nlohmann::json identity;     ///< what the searches of all have in common
   nlohmann::json document;     ///< resolved

@@ -102,8 +102,8 @@ std::vector<ReportInput::Curve> read_history(const std::filesystem::path& folder
 /// What `check` finds without reading data, beside what the document's schema says: parameters that
 /// their component refuses, a schedule that needs the end of a training without one, a precision
 /// that the device lacks, and expect_search(). Throws a DocumentError. Returns notes, which are no
-/// problems: those of notes_on_search(), and that the precision is slow on the device. Of a device
-/// on another machine nothing is said.
+/// problems: those of notes_on_search(), and that the precision is slow on the device. A
+/// device on another machine is not checked.
 std::vector<std::string> check_document(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
 /// What `check` finds in the document's `search`, without reading data: values of its space that no
