@@ -59,9 +59,6 @@ std::string searched(const PluginCatalog& catalog) {
 std::string_view remedy(const PluginFile& plugin) {
   if (plugin.verdict == Verdict::kUsable && plugin.origin == PluginFile::kExamined)
     return "name it with --plugin, or put it into a folder of the search path";
-  static constexpr std::string_view kWhenMended =
-      "when it is mended, the next command tries it again; `workflow-runner plugins check` does "
-      "now";
   static constexpr std::string_view kRemedies[] = {
       "",
       "build it with treadle_add_plugin()",
@@ -69,9 +66,8 @@ std::string_view remedy(const PluginFile& plugin) {
       "",
       "",
       "take its id out of the variable",
-      kWhenMended,
-      "remove one of the two files",
-  };
+      "when it is mended, the next command tries it again; `plugins check` tries it now",
+      "remove one of the two files"};
   return kRemedies[static_cast<std::size_t>(plugin.verdict)];
 }
 
