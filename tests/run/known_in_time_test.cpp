@@ -202,8 +202,9 @@ TEST_F(KnownInTime, NoSampleThatCountsIsGivenOrJudgedByWhatIsMadeUpFromLaterRows
           (horizon == 1 ? given.weights : given.position_weights.at(0)).reshape({-1});
       const RowRange targets = windows->source_rows(sample).targets;
       for (std::int64_t step = 0; step < horizon; ++step) {
-        if (steps.describe_row(targets.begin + step).starts_with("filled"))
+        if (steps.describe_row(targets.begin + step).starts_with("filled")) {
           EXPECT_EQ(weights[step].item<double>(), 0);
+        }
       }
       if (weights.max().item<double>() == 0) {
         ++uncounted;
