@@ -95,9 +95,9 @@ TEST(Shards, LeaveBatchNormalizationRowsAndSayHowMany) {
   EXPECT_THAT(choose_shards(*model_of(512), 256).reason, Not(HasSubstr("batch norm")));
   EXPECT_THAT(choose_shards(*model_of(64, true), 32).reason, Not(HasSubstr("batch norm")))
       << "a step in one piece";
-  for (const std::int64_t rows : {6, 40, 64, 100, 200, 300}) {
+  for (const std::int64_t rows : {6, 30, 32, 40, 64, 100, 200, 300}) {
     const std::int64_t shards = choose_shards(*model_of(64, true, 40'000), rows).shards;
-    EXPECT_EQ(shards, rows < 64 ? 1 : rows < 128 ? 2 : rows < 256 ? 4 : 8) << rows;
+    EXPECT_EQ(shards, rows < 32 ? 1 : rows < 64 ? 2 : rows < 128 ? 4 : 8) << rows;
     EXPECT_GE(choose_shards(*model_of(64, false, 40'000), rows).shards, shards);
   }
 }
