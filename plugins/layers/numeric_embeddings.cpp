@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -149,8 +148,8 @@ PiecewiseLinearEmbedding::PiecewiseLinearEmbedding(const Config& config, const L
     most_edges = std::max(most_edges, own.size());
   const auto bins = static_cast<std::int64_t>(most_edges) - 1;
 
-  // No bound: a number that float32 has, so that saved weights are all finite.
-  constexpr double kFar = std::numeric_limits<float>::max();
+  // No bound: a number that each precision has, so that saved weights are finite in all of them.
+  constexpr double kFar = 0x1.FEp127;  // the largest of bfloat16
   const auto buffer = [&](const std::string& name, double padding, const auto& of_bin) {
     std::vector<double> values;
     for (const Edges& own : edges) {

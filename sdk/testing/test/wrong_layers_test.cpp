@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +11,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -419,6 +421,13 @@ std::vector<Wrong<LayerCase>> all() {
               {.prepare = [](Affine& layer,
                              Spec) { layer.register_buffer("seen", at::zeros({1}, at::kFloat)); }}),
        {"ParametersAndFloatingBuffersHaveTheSpecsDtype"}},
+      {affine("HasABufferBeyondBfloat16",
+              {.prepare =
+                   [](Affine& layer, const LayerSpec& spec) {
+                     layer.register_buffer(
+                         "far", at::full({1}, std::numeric_limits<float>::max(), spec.dtype));
+                   }}),
+       {"BuffersThatAreFiniteAreSoInBfloat16"}},
       {affine("NumbersItsParameters",
               {.prepare =
                    [](Affine& layer, Spec spec) {

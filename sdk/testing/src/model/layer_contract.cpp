@@ -280,6 +280,17 @@ CLAIM(Layer, ParametersAndFloatingBuffersHaveTheSpecsDtype) {
   }
 }
 
+// Saved weights are loaded in other precisions, too.
+CLAIM(Layer, BuffersThatAreFiniteAreSoInBfloat16) {
+  const auto layer = create(1, at::kFloat);
+  for (const auto& buffer : layer->named_buffers()) {
+    if (buffer.value().is_floating_point()) {
+      EXPECT_TRUE(at::equal(buffer.value().to(at::kBFloat16).isfinite(), buffer.value().isfinite()))
+          << buffer.key() << ": bfloat16 has no numbers beyond 3.39e38";
+    }
+  }
+}
+
 CLAIM(Layer, HasTheSameStructureEveryTime) {
   const auto expect_same_shapes = [](const auto& first, const auto& second) {
     ASSERT_EQ(first.keys(), second.keys());
