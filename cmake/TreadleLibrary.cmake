@@ -139,8 +139,8 @@ function(treadle_add_tests name)
   endif()
   target_link_libraries(${name} PRIVATE ${arg_LINK} ${flags} GTest::gmock GTest::gtest_main)
   treadle_link_first(${name} "${arg_LINK}")
-  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")  # treadle/testing/source_path.h
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/test)
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")  # treadle/testing/support/source_path.h
   target_compile_definitions(${name} PRIVATE TREADLE_TEST_DATA="${folder}/test/data")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   treadle_use_pch(${name} ${pch})

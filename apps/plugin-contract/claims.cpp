@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fatal_signals.h"
+#include "terminal/fatal_signals.h"
 
 namespace treadle::cli {
 namespace {

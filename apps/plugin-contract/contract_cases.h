@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 /// The cases of all contract suites for a plugin that nothing is known of but its library:
 /// components made from their schemas, on specifications that they accept.

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 

@@ -15,10 +15,10 @@
 #include <treadle/base/near_miss.h>
 #include <treadle/base/problem.h>
 
-#include "answer.h"
 #include "claims.h"
-#include "plugin_check.h"
-#include "program.h"
+#include "command_line/answer.h"
+#include "command_line/program.h"
+#include "plugins/plugin_check.h"
 
 namespace treadle::cli {
 namespace {

@@ -22,17 +22,17 @@
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/catalog/workflow_editor_schema.h>
 
-#include "answer.h"
-#include "plugin_check.h"
-#include "plugin_doctor.h"
-#include "plugin_listing.h"
-#include "plugin_scaffold.h"
-#include "program.h"
-#include "run_comparison.h"
-#include "run_listing.h"
-#include "run_records.h"
-#include "terminal.h"
-#include "verification.h"
+#include "command_line/answer.h"
+#include "command_line/program.h"
+#include "compare/run_comparison.h"
+#include "compare/run_listing.h"
+#include "plugins/plugin_check.h"
+#include "plugins/plugin_doctor.h"
+#include "plugins/plugin_listing.h"
+#include "plugins/plugin_scaffold.h"
+#include "records/run_records.h"
+#include "terminal/terminal.h"
+#include "verify/verification.h"
 
 namespace treadle::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <treadle/base/config.h>
 #include <treadle/base/random.h>
-#include <treadle/core/transform.h>
+#include <treadle/core/data/transform.h>
 
 namespace treadle::augmentation {
 

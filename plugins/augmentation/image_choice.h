@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/data_spec.h>
+#include <treadle/core/data/data_spec.h>
 
 namespace treadle::augmentation {
 

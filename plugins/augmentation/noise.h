@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/device_constant.h>
+#include <treadle/core/devices/device_constant.h>
 
 #include "augmentation.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/trend.h>
+#include <treadle/core/history/trend.h>
 
 namespace treadle::callbacks {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <treadle/base/config.h>
-#include <treadle/core/training_callback.h>
+#include <treadle/core/training/training_callback.h>
 
 namespace treadle::callbacks {
 

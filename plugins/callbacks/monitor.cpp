@@ -1,7 +1,7 @@
 #include "monitor.h"
 
 #include <treadle/base/error.h>
-#include <treadle/core/history.h>
+#include <treadle/core/history/history.h>
 
 namespace treadle::callbacks {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include <treadle/base/config.h>
-#include <treadle/core/metric_computer.h>
-#include <treadle/core/training_callback.h>
+#include <treadle/core/training/training_callback.h>
+#include <treadle/core/validation/metric_computer.h>
 
 namespace treadle::callbacks {
 

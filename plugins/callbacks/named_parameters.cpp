@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <treadle/base/near_miss.h>
+#include <treadle/core/model/abilities/names_parts.h>
 
 namespace treadle::callbacks {
 namespace {

@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/model.h>
+#include <treadle/core/model/model.h>
 
 namespace treadle::callbacks {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include <treadle/core/metric_computer.h>
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/validation/metric_computer.h>
 
 namespace treadle::callbacks {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/structure_search.h>
-#include <treadle/core/training_workflow.h>
+#include <treadle/core/training/structure_search.h>
+#include <treadle/core/training/training_workflow.h>
 
 namespace treadle::cells {
 

@@ -8,9 +8,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/layer.h>
-#include <treadle/core/logged_values.h>
-#include <treadle/core/structure_search.h>
+#include <treadle/core/model/abilities/logs_values.h>
+#include <treadle/core/model/layer.h>
+#include <treadle/core/model/logged_values.h>
+#include <treadle/core/training/structure_search.h>
 
 /// The mixed operation of DARTS (Liu et al. 2019, arXiv:1806.09055, equation 2), in two layers, so
 /// that the cells of a network can have their weights in common:

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
-#include <treadle/core/graph_builder.h>
-#include <treadle/core/structure_search.h>
+#include <treadle/core/model/graph_builder.h>
+#include <treadle/core/training/structure_search.h>
 
 #include "operations.h"
 #include "structure.h"

@@ -7,7 +7,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/structure_search.h>
+#include <treadle/core/training/structure_search.h>
 
 namespace treadle::cells {
 namespace {

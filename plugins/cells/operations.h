@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
 
 namespace treadle::cells {
 

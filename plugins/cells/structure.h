@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
-#include <treadle/core/structure_search.h>
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
+#include <treadle/core/training/structure_search.h>
 
 namespace treadle::cells {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/data_provider.h>
+#include <treadle/core/data/data_provider.h>
 
 #include "array_options.h"
 #include "array_rows.h"

@@ -7,8 +7,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/contiguous_rows.h>
-#include <treadle/core/row_reader.h>
+#include <treadle/core/data/abilities/contiguous_rows.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/data/row_reader.h>
 
 #include "array_files.h"
 #include "mapped_rows.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
-#include <treadle/core/data_provider.h>
+#include <treadle/core/data/data_provider.h>
 
 #include "array_options.h"
 #include "array_reader.h"

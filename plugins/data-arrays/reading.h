@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <treadle/base/hash.h>
-#include <treadle/core/data_provider.h>
-#include <treadle/core/row_problems.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/row_problems.h>
 
 #include "array_files.h"
 #include "array_options.h"

@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/data_spec.h>
+#include <treadle/core/data/data_spec.h>
 
 #include "reading.h"
 

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/column_origins.h>
-#include <treadle/core/data_provider.h>
-#include <treadle/core/group_names.h>
-#include <treadle/core/local_times.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/source_columns.h>
-#include <treadle/core/source_hash.h>
-#include <treadle/core/table_profile.h>
+#include <treadle/core/data/abilities/local_times.h>
+#include <treadle/core/data/abilities/source_columns.h>
+#include <treadle/core/data/abilities/source_hash.h>
+#include <treadle/core/data/abilities/table_profile.h>
+#include <treadle/core/data/column_origins.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/group_names.h>
+#include <treadle/core/data/matrix_rows.h>
 
 #include "csv_options.h"
 #include "line_index.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <treadle/core/table_profile.h>
+#include <treadle/core/data/abilities/table_profile.h>
 
 #include "csv_options.h"
 

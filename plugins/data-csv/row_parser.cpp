@@ -17,7 +17,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/base/time_text.h>
-#include <treadle/core/row_problems.h>
+#include <treadle/core/data/row_problems.h>
 
 #include "number_text.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include <treadle/core/data_provider.h>
+#include <treadle/core/data/data_provider.h>
 
 #include "csv_options.h"
 #include "csv_scanner.h"

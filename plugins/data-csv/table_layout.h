@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <treadle/core/data_provider.h>
+#include <treadle/core/data/data_provider.h>
 
 #include "csv_options.h"
 

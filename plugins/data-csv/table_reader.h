@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/data_provider.h>
-#include <treadle/core/matrix_rows.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/matrix_rows.h>
 
 #include "csv_options.h"
 #include "line_index.h"

@@ -1,9 +1,9 @@
 #include "series_data.h"
 
 #include <treadle/base/error.h>
-#include <treadle/core/group_names.h>
-#include <treadle/core/local_times.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/data/abilities/local_times.h>
+#include <treadle/core/data/group_names.h>
 
 namespace treadle::series {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/column_origins.h>
-#include <treadle/core/data_provider.h>
-#include <treadle/core/matrix_rows.h>
+#include <treadle/core/data/column_origins.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/matrix_rows.h>
 
 #include "series_rows.h"
 

@@ -8,8 +8,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/row_reader.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/row_reader.h>
 
 #include "time_grid.h"
 

@@ -8,7 +8,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
-#include <treadle/core/chunked_stream.h>
+#include <treadle/core/data/chunked_stream.h>
 
 namespace treadle::synthetic {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <treadle/base/config.h>
 #include <treadle/base/random.h>
-#include <treadle/core/data_provider.h>
-#include <treadle/core/matrix_rows.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/matrix_rows.h>
 
 namespace treadle::synthetic {
 

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/row_reader.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/data/row_reader.h>
 
 namespace treadle::text {
 

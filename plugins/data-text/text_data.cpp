@@ -16,9 +16,9 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/base/utf8.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/plugin_registry.h>
-#include <treadle/core/row_problems.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/row_problems.h>
 
 #include "document_rows.h"
 

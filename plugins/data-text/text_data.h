@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/data_provider.h>
-#include <treadle/core/tokenizer.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/tokenizer.h>
 
 #include "text_files.h"
 

@@ -11,7 +11,7 @@
 #include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/path_words.h>
-#include <treadle/core/row_problems.h>
+#include <treadle/core/data/row_problems.h>
 
 namespace treadle::text {
 namespace {

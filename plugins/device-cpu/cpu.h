@@ -1,7 +1,7 @@
 #pragma once
 
 #include <treadle/base/config.h>
-#include <treadle/core/device_backend.h>
+#include <treadle/core/devices/device_backend.h>
 
 namespace treadle::device_cpu {
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include <treadle/base/config.h>
-#include <treadle/core/device_backend.h>
+#include <treadle/core/devices/device_backend.h>
 
 namespace treadle::device_cuda {
 

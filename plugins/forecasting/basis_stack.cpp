@@ -10,7 +10,7 @@
 #include <ATen/ops/relu.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 
 #include "linear_weights.h"
 

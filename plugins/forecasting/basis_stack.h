@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/layer.h>
 
 #include "forecasters.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/model_spec.h>
+#include <treadle/core/model/model_spec.h>
 
 namespace treadle::forecasting {
 

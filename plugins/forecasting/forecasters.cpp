@@ -4,6 +4,7 @@
 #include <string>
 
 #include <treadle/base/error.h>
+#include <treadle/core/data/data_spec.h>
 
 #include "estimates.h"
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
-#include <treadle/core/graph_builder.h>
-#include <treadle/core/model_spec.h>
+#include <treadle/core/model/graph_builder.h>
+#include <treadle/core/model/model_spec.h>
 
 namespace treadle::forecasting {
 

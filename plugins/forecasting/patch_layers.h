@@ -7,8 +7,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/layer.h>
-#include <treadle/core/running_statistics.h>
+#include <treadle/core/model/abilities/gathers_statistics.h>
+#include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/layer.h>
+#include <treadle/core/model/running_statistics.h>
 
 /// The parts of PatchTST: Nie et al., "A Time Series is Worth 64 Words" (2023), with the defaults
 /// of the authors' code. Each channel of a window is a sequence of its own, and all share the

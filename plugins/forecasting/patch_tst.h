@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include <treadle/base/config.h>
+#include <treadle/core/data/data_spec.h>
 
 #include "forecasters.h"
 

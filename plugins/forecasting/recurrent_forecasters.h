@@ -4,7 +4,7 @@
 #include <string>
 
 #include <treadle/base/config.h>
-#include <treadle/core/graph_builder.h>
+#include <treadle/core/model/graph_builder.h>
 
 namespace treadle::forecasting {
 

@@ -25,7 +25,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 
 #include "linear_weights.h"
 

@@ -7,7 +7,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/layer.h>
 
 /// The parts of the Temporal Fusion Transformer: Lim et al., "Temporal Fusion Transformers for
 /// Interpretable Multi-horizon Time Series Forecasting" (2021), section 4, equation numbers as

@@ -16,7 +16,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/scale_parameter.h>
+#include <treadle/core/training/scale_parameter.h>
 
 #include "estimates.h"
 

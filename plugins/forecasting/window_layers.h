@@ -7,8 +7,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/layer.h>
-#include <treadle/core/model_spec.h>
+#include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/layer.h>
+#include <treadle/core/model/model_spec.h>
 
 /// Layers for windows of series [B, steps, channels].
 namespace treadle::forecasting {

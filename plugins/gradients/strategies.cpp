@@ -1,6 +1,6 @@
 #include "strategies.h"
 
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
 
 namespace treadle::gradients {
 BatchLoss BackPropagation::do_add_gradients(const GradientTask& task, const Batch& batch,

@@ -6,7 +6,8 @@
 
 #include <treadle/base/component.h>
 #include <treadle/base/config.h>
-#include <treadle/core/gradient_strategy.h>
+#include <treadle/core/model/abilities/logs_values.h>
+#include <treadle/core/training/gradient_strategy.h>
 
 namespace treadle::gradients {
 

@@ -43,7 +43,7 @@
 #include <ATen/ops/softplus_backward.h>
 #include <ATen/ops/tanh.h>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/op.h>
 #include <treadle/plan/ops.h>

@@ -14,7 +14,7 @@
 #include <ATen/ops/stack.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 
 #include "cache.h"
 #include "initialisers.h"

@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/keeps_state.h>
+#include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/abilities/takes_indices.h>
+#include <treadle/core/model/layer.h>
 
 #include "attention_inputs.h"
 #include "made.h"

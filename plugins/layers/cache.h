@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
 
 /// What layers over sequences keep from call to call, so that each call continues the positions of
 /// those before: a network can then write a text position by position.

@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/takes_weight.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 
 #include "made.h"

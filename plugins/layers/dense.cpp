@@ -9,7 +9,8 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
+#include <treadle/core/training/objective.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
 

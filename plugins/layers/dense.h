@@ -1,6 +1,8 @@
 #pragma once
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/acts_on_positions.h>
+#include <treadle/core/model/abilities/takes_weight.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 
 #include "made.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 
 #include "made.h"

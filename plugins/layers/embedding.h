@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/keeps_state.h>
+#include <treadle/core/model/abilities/takes_indices.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 
 #include "made.h"

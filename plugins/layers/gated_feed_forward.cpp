@@ -12,7 +12,7 @@
 #include <ATen/ops/silu.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 #include <treadle/plan/ops.h>
 
 #include "initialisers.h"

@@ -13,7 +13,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 #include <treadle/tensor/autocast.h>
 #include <treadle/tensor/float8.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <treadle/core/precision.h>
+#include <treadle/core/precision/precision.h>
 
 #include "dense.h"
 

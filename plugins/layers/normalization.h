@@ -1,7 +1,8 @@
 #pragma once
 
-#include <treadle/core/layer.h>
-#include <treadle/core/running_statistics.h>
+#include <treadle/core/model/abilities/gathers_statistics.h>
+#include <treadle/core/model/layer.h>
+#include <treadle/core/model/running_statistics.h>
 #include <treadle/plan/lowerable.h>
 
 #include "made.h"

@@ -5,8 +5,10 @@
 #include <string>
 
 #include <treadle/base/component.h>
-#include <treadle/core/layer.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/model/abilities/gathers_statistics.h>
+#include <treadle/core/model/abilities/takes_weight.h>
+#include <treadle/core/model/layer.h>
 
 /// Layers around another one that compute its weight from what is trained.
 namespace treadle::layers {

@@ -17,7 +17,7 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 
 namespace treadle::layers {
 namespace {

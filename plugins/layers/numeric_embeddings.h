@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 
 #include "made.h"
 

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 
 /// Positions of a sequence that are not padding: what the optional reference of a layer describes,
 /// lengths (int64 [B]) or a mask (bool [B, length], true where a position counts).

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 
 #include "made.h"

@@ -3,8 +3,11 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/layer.h>
-#include <treadle/core/model_abilities.h>
+#include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/abilities/takes_absent.h>
+#include <treadle/core/model/abilities/takes_indices.h>
+#include <treadle/core/model/abilities/works_step_by_step.h>
+#include <treadle/core/model/layer.h>
 
 #include "made.h"
 

@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/device_constant.h>
+#include <treadle/core/devices/device_constant.h>
 
 namespace treadle::layers {
 

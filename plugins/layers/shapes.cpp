@@ -27,7 +27,8 @@
 #include <ATen/ops/upsample_nearest2d_backward.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/takes_indices.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/op.h>
 #include <treadle/plan/ops.h>

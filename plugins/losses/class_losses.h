@@ -6,10 +6,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/chunked_loss.h>
-#include <treadle/core/device_constant.h>
-#include <treadle/core/fits_targets.h>
-#include <treadle/core/loss.h>
+#include <treadle/core/devices/device_constant.h>
+#include <treadle/core/training/chunked_loss.h>
+#include <treadle/core/training/fits_targets.h>
+#include <treadle/core/training/loss.h>
 
 #include "class_weights.h"
 

@@ -9,11 +9,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/batch.h>
-#include <treadle/core/data_spec.h>
-#include <treadle/core/device_constant.h>
-#include <treadle/core/row_reader.h>
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/data/row_reader.h>
+#include <treadle/core/devices/device_constant.h>
 
 namespace treadle::losses {
 

@@ -26,7 +26,7 @@
 #include <boost/random/poisson_distribution.hpp>
 
 #include <treadle/base/random.h>
-#include <treadle/core/scale_parameter.h>
+#include <treadle/core/training/scale_parameter.h>
 
 #include "positions.h"
 #include "target_check.h"

@@ -10,8 +10,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/draws_samples.h>
-#include <treadle/core/loss.h>
+#include <treadle/core/training/draws_samples.h>
+#include <treadle/core/training/loss.h>
 
 namespace treadle::losses {
 

@@ -5,7 +5,7 @@
 #include <ATen/ops/empty.h>
 
 #include <treadle/base/random.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
 
 namespace treadle::losses {
 

@@ -8,9 +8,9 @@
 
 #include <treadle/base/component.h>
 #include <treadle/base/config.h>
-#include <treadle/core/draws_samples.h>
-#include <treadle/core/fits_targets.h>
-#include <treadle/core/loss.h>
+#include <treadle/core/training/draws_samples.h>
+#include <treadle/core/training/fits_targets.h>
+#include <treadle/core/training/loss.h>
 
 namespace treadle::losses {
 

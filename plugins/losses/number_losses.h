@@ -6,7 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/loss.h>
+#include <treadle/core/training/loss.h>
 
 namespace treadle::losses {
 

@@ -5,8 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/batch.h>
-#include <treadle/core/data_spec.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/data/data_spec.h>
 
 namespace treadle::losses {
 

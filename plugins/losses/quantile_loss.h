@@ -6,8 +6,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/device_constant.h>
-#include <treadle/core/loss.h>
+#include <treadle/core/devices/device_constant.h>
+#include <treadle/core/training/loss.h>
 
 namespace treadle::losses {
 

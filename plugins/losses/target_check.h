@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include <treadle/core/data_spec.h>
+#include <treadle/core/data/data_spec.h>
 
 namespace treadle::losses {
 

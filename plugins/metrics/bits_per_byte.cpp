@@ -5,7 +5,7 @@
 
 #include <ATen/ops/tensor.h>
 
-#include <treadle/core/tokenizer.h>
+#include <treadle/core/data/tokenizer.h>
 
 #include "positions.h"
 #include "score_metrics.h"

@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/metric_computer.h>
+#include <treadle/core/validation/metric_computer.h>
 
 namespace treadle::metrics {
 

@@ -4,8 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/batch.h>
-#include <treadle/core/predictions.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/validation/predictions.h>
 
 namespace treadle::metrics {
 

@@ -7,7 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/predictions.h>
+#include <treadle/core/validation/predictions.h>
 
 namespace treadle::metrics {
 

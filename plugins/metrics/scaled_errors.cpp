@@ -15,7 +15,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/sequence_provider.h>
 
 #include "positions.h"
 #include "target_check.h"

@@ -8,8 +8,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/fits_training_rows.h>
-#include <treadle/core/metric_computer.h>
+#include <treadle/core/data/abilities/fits_training_rows.h>
+#include <treadle/core/validation/metric_computer.h>
 
 #include "number_metrics.h"
 

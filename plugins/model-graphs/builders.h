@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/graph_builder.h>
+#include <treadle/core/model/graph_builder.h>
 
 /// Networks that people want as a whole. They write flows of layers that any plugin may offer.
 namespace treadle::model_graphs {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <treadle/base/config.h>
-#include <treadle/core/model.h>
+#include <treadle/core/model/model.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/graph.h>
 

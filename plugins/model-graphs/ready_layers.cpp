@@ -9,7 +9,7 @@
 
 #include <treadle/base/config.h>
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/graph/ready_parts.h>
 
 namespace treadle::model_graphs {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/layer.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/part.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/model.h>
+#include <treadle/core/model/model.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/part.h>
 

@@ -25,9 +25,11 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
-#include <treadle/core/linear.h>
-#include <treadle/core/running_statistics.h>
+#include <treadle/core/model/abilities/acts_on_positions.h>
+#include <treadle/core/model/abilities/gathers_statistics.h>
+#include <treadle/core/model/layer.h>
+#include <treadle/core/model/linear.h>
+#include <treadle/core/model/running_statistics.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include <treadle/base/config.h>
-#include <treadle/core/graph_builder.h>
+#include <treadle/core/model/graph_builder.h>
 
 /// Networks for images [B, channels, height, width].
 namespace treadle::networks {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/graph_builder.h>
+#include <treadle/core/model/graph_builder.h>
 
 /// Networks for sequences [B, length, width], or for tokens [B, length].
 namespace treadle::networks {

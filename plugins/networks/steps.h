@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
 
 /// Steps that several networks have. Names are those of the reference implementations.
 namespace treadle::networks {

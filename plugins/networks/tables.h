@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/graph_builder.h>
+#include <treadle/core/model/graph_builder.h>
 
 namespace treadle::networks {
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include <treadle/base/config.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 
 /// The tokens that transformers take instead of images and tables.
 namespace treadle::networks {

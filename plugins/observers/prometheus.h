@@ -5,7 +5,7 @@
 #include <string>
 
 #include <treadle/base/config.h>
-#include <treadle/core/run_observer.h>
+#include <treadle/core/history/run_observer.h>
 
 namespace treadle::observers {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <treadle/base/error.h>
-#include <treadle/core/optimizer.h>
+#include <treadle/core/training/optimizer.h>
 
 namespace treadle::optimizers {
 

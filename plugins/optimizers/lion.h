@@ -3,7 +3,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/optimizer.h>
+#include <treadle/core/training/optimizer.h>
 
 namespace treadle::optimizers {
 

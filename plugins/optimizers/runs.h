@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include <treadle/core/parameter_view.h>
+#include <treadle/core/training/parameter_view.h>
 
 #include "flat_rules.h"
 

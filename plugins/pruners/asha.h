@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <treadle/core/pruner.h>
+#include <treadle/search/pruner.h>
 
 #include "rungs.h"
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include <treadle/core/plugin_registry.h>
-#include <treadle/core/pruner.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/search/pruner.h>
 
 namespace treadle::pruners {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include <treadle/base/random.h>
-#include <treadle/core/search_space.h>
+#include <treadle/search/search_space.h>
 
 #include "rungs.h"
 #include "trial_values.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include <treadle/core/pruner.h>
+#include <treadle/search/pruner.h>
 
 namespace treadle::pruners {
 

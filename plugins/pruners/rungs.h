@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/pruner.h>
+#include <treadle/search/pruner.h>
 
 /// Successive halving: trials are compared at rungs, which are numbers of epochs, pause there, and
 /// only the best go on (K. Jamieson & A. Talwalkar, "Non-stochastic best arm identification and

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <treadle/core/pruner.h>
+#include <treadle/search/pruner.h>
 
 /// What pruners read from trials: their values at an epoch, and which are better.
 namespace treadle::pruners {

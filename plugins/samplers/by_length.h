@@ -6,7 +6,7 @@
 #include <string>
 
 #include <treadle/base/config.h>
-#include <treadle/core/sampler.h>
+#include <treadle/core/data/sampler.h>
 
 namespace treadle::samplers {
 

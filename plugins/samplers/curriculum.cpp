@@ -14,7 +14,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/base/random.h>
-#include <treadle/core/transform.h>
+#include <treadle/core/data/transform.h>
 
 #include "row_lengths.h"
 

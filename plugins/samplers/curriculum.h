@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/sampler.h>
+#include <treadle/core/data/sampler.h>
 
 namespace treadle::samplers {
 

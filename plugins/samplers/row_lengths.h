@@ -5,7 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/row_reader.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/data/row_reader.h>
 
 namespace treadle::samplers {
 

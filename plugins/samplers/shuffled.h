@@ -3,7 +3,7 @@
 #include <memory>
 
 #include <treadle/base/config.h>
-#include <treadle/core/sampler.h>
+#include <treadle/core/data/sampler.h>
 
 namespace treadle::samplers {
 

@@ -13,7 +13,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/base/random.h>
-#include <treadle/core/transform.h>
+#include <treadle/core/data/transform.h>
 
 namespace treadle::samplers {
 namespace {

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
 
 namespace treadle::schedules {
 namespace {

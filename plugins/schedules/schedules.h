@@ -8,7 +8,7 @@
 #include <treadle/base/component.h>
 #include <treadle/base/config.h>
 #include <treadle/base/duration.h>
-#include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/training/learning_rate_schedule.h>
 
 /// Learning rates as functions of the step t, which counts updates from 0, and of the base rate.
 namespace treadle::schedules {

@@ -13,7 +13,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/matrix_rows.h>
+#include <treadle/core/data/matrix_rows.h>
 
 #include "sample_starts.h"
 #include "stretches.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include <treadle/base/config.h>
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/sequence_provider.h>
 
 namespace treadle::sequences {
 

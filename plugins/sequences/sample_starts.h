@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include <treadle/core/row_list.h>
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/row_list.h>
+#include <treadle/core/data/sequence_provider.h>
 
 namespace treadle::sequences {
 

@@ -11,8 +11,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/transform.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/transform.h>
 
 #include "stretches.h"
 

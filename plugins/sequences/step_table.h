@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/contiguous_rows.h>
-#include <treadle/core/row_reader.h>
+#include <treadle/core/data/abilities/contiguous_rows.h>
+#include <treadle/core/data/row_reader.h>
 
 #include "window_ports.h"
 

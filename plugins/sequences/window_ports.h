@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/data_spec.h>
+#include <treadle/core/data/data_spec.h>
 
 namespace treadle::sequences {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/sequence_provider.h>
 
 #include "sample_starts.h"
 #include "step_table.h"

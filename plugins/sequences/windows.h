@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/sequence_provider.h>
 
 #include "sample_starts.h"
 #include "window_ports.h"

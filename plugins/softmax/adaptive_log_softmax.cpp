@@ -10,7 +10,7 @@
 #include <ATen/ops/log_softmax.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 
 #include "made.h"
 #include "simplex.h"

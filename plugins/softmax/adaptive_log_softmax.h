@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 
 #include "linear_map.h"
 

@@ -10,8 +10,9 @@
 #include <ATen/ops/zeros.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/linear.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/model/abilities/keeps_state.h>
+#include <treadle/core/model/linear.h>
 
 #include "linear_map.h"
 #include "simplex.h"

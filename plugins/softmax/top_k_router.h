@@ -6,8 +6,10 @@
 #include <vector>
 
 #include <treadle/base/component.h>
-#include <treadle/core/layer.h>
-#include <treadle/core/logged_values.h>
+#include <treadle/core/model/abilities/adds_losses.h>
+#include <treadle/core/model/abilities/logs_values.h>
+#include <treadle/core/model/layer.h>
+#include <treadle/core/model/logged_values.h>
 
 namespace treadle::softmax {
 

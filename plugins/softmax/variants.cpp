@@ -13,7 +13,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 
 #include "linear_map.h"
 #include "simplex.h"

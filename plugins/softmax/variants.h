@@ -6,7 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/takes_indices.h>
+#include <treadle/core/model/layer.h>
 
 #include "made.h"
 

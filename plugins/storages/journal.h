@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/study_storage.h>
+#include <treadle/search/study_storage.h>
 
 #include "boot_clock.h"
 #include "journal_file.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/study_storage.h>
+#include <treadle/search/study_storage.h>
 
 #include "patience.h"
 #include "postgresql_server.h"

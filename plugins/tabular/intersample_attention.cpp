@@ -14,7 +14,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 
 #include "made.h"
 

@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/gathers_statistics.h>
+#include <treadle/core/model/layer.h>
 
 namespace treadle::tabular {
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include <treadle/base/config.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 
 /// What the layers of this folder have in common.
 namespace treadle::tabular {

@@ -7,7 +7,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sin.h>
 
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 #include <treadle/plan/op.h>
 #include <treadle/plan/ops.h>
 

@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/layer.h>
-#include <treadle/core/running_statistics.h>
+#include <treadle/core/model/abilities/adds_losses.h>
+#include <treadle/core/model/abilities/gathers_statistics.h>
+#include <treadle/core/model/layer.h>
+#include <treadle/core/model/running_statistics.h>
 #include <treadle/plan/lowerable.h>
 
 /// What TabNet needs beside dense layers and sparsemax. Arik and Pfister, "TabNet: Attentive

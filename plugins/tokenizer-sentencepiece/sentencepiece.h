@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/tokenizer.h>
+#include <treadle/core/data/tokenizer.h>
 
 namespace treadle::sentencepiece_plugin {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/tokenizer.h>
+#include <treadle/core/data/tokenizer.h>
 
 #include "bpe_vocabulary.h"
 #include "pair_merger.h"

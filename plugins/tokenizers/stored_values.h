@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
 
 /// Vocabularies in a state. Tensors rather than JSON: tokens need not be UTF-8.
 namespace treadle::tokenizers {

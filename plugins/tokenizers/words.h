@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/tokenizer.h>
+#include <treadle/core/data/tokenizer.h>
 
 #include "pattern.h"
 #include "text_table.h"

@@ -3,8 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/solves_last_layer.h>
-#include <treadle/core/training_workflow.h>
+#include <treadle/core/training/solves_last_layer.h>
+#include <treadle/core/training/training_workflow.h>
 
 namespace treadle {
 

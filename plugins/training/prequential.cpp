@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <treadle/base/error.h>
-#include <treadle/core/group_names.h>
+#include <treadle/core/data/group_names.h>
 
 namespace treadle {
 namespace {

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include <treadle/base/config.h>
-#include <treadle/core/adaptation.h>
-#include <treadle/core/training_workflow.h>
+#include <treadle/core/training/adaptation.h>
+#include <treadle/core/training/training_workflow.h>
 
 namespace treadle {
 

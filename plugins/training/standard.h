@@ -1,7 +1,7 @@
 #pragma once
 
 #include <treadle/base/config.h>
-#include <treadle/core/training_workflow.h>
+#include <treadle/core/training/training_workflow.h>
 
 namespace treadle {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/data_spec.h>
+#include <treadle/core/data/data_spec.h>
 
 namespace treadle::transforms {
 

@@ -11,7 +11,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/sequence_provider.h>
 
 namespace treadle::transforms {
 namespace {

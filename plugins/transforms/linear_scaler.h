@@ -11,8 +11,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/fits_groups.h>
-#include <treadle/core/transform.h>
+#include <treadle/core/data/abilities/fits_groups.h>
+#include <treadle/core/data/transform.h>
 
 #include "column_choice.h"
 #include "line_fit.h"

@@ -9,7 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/device_constant.h>
+#include <treadle/core/devices/device_constant.h>
 
 #include "line_fit.h"
 

@@ -7,7 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/transform.h>
+#include <treadle/core/data/transform.h>
 
 #include "column_choice.h"
 

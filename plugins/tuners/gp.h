@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include <treadle/core/tuner.h>
+#include <treadle/search/tuner.h>
 
 namespace treadle::tuners {
 

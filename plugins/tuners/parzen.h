@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <treadle/base/random.h>
-#include <treadle/core/search_space.h>
+#include <treadle/search/search_space.h>
 
 namespace treadle::tuners {
 

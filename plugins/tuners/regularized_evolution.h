@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include <treadle/core/tuner.h>
+#include <treadle/search/tuner.h>
 
 namespace treadle::tuners {
 

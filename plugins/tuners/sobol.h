@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <treadle/core/tuner.h>
+#include <treadle/search/tuner.h>
 
 namespace treadle::tuners {
 

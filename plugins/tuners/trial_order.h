@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include <treadle/core/trial_order.h>
-#include <treadle/core/tuner.h>
+#include <treadle/search/trial_order.h>
+#include <treadle/search/tuner.h>
 
 /// How tuners compare trials: feasible before infeasible, complete before those that have come a
 /// part of the way; several objectives by domination.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
 
 #include "k_fold.h"
 #include "stratified_target.h"

@@ -3,8 +3,8 @@
 #include <string>
 
 #include <treadle/base/error.h>
-#include <treadle/core/leaks.h>
-#include <treadle/core/time_steps.h>
+#include <treadle/core/validation/leaks.h>
+#include <treadle/core/validation/time_steps.h>
 
 namespace treadle::validation {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/leaks.h>
+#include <treadle/core/validation/leaks.h>
 
 #include "stratified_target.h"
 

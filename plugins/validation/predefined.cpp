@@ -9,8 +9,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/leaks.h>
-#include <treadle/core/set_aside.h>
+#include <treadle/core/validation/leaks.h>
+#include <treadle/core/validation/set_aside.h>
 
 namespace treadle::validation {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
-#include <treadle/core/cross_validator.h>
+#include <treadle/core/validation/cross_validator.h>
 
 namespace treadle::validation {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include <treadle/base/config.h>
-#include <treadle/core/cross_validator.h>
+#include <treadle/core/validation/cross_validator.h>
 
 #include "split_parameters.h"
 #include "test_rows.h"

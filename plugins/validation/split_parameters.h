@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include <treadle/base/config.h>
-#include <treadle/core/cross_validator.h>
+#include <treadle/core/validation/cross_validator.h>
 
 namespace treadle::validation {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <treadle/base/config.h>
-#include <treadle/core/cross_validator.h>
+#include <treadle/core/validation/cross_validator.h>
 
 namespace treadle::validation {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include <treadle/base/config.h>
-#include <treadle/core/cross_validator.h>
-#include <treadle/core/set_aside.h>
+#include <treadle/core/validation/cross_validator.h>
+#include <treadle/core/validation/set_aside.h>
 
 namespace treadle::validation {
 

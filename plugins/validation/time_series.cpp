@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <treadle/base/error.h>
-#include <treadle/core/leaks.h>
+#include <treadle/core/validation/leaks.h>
 
 namespace treadle::validation {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include <treadle/base/config.h>
-#include <treadle/core/cross_validator.h>
-#include <treadle/core/time_steps.h>
+#include <treadle/core/validation/cross_validator.h>
+#include <treadle/core/validation/time_steps.h>
 
 #include "split_parameters.h"
 #include "test_rows.h"

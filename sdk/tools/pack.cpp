@@ -364,7 +364,7 @@ std::string notes_source(const json& manifest, bool tbb) {
   if (tbb)
     source += "#include <oneapi/tbb/version.h>\n\n";
   source +=
-      "#include <treadle/core/fingerprint.h>\n\n"
+      "#include <treadle/core/components/fingerprint.h>\n\n"
       "TREADLE_NOTE auto kNotes = treadle::fingerprint::notes(\n    \"";
   constexpr std::size_t kLineWidth = 90;
   std::size_t column = 0;

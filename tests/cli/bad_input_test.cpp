@@ -1,6 +1,6 @@
 // Frequent mistakes in data, documents and plugins, each with its message. Other tests compare the
-// code, the place and the key words of a message (treadle/testing/expect_problem.h); the sentences
-// here stand whole, as golden ones.
+// code, the place and the key words of a message (treadle/testing/support/expect_problem.h); the
+// sentences here stand whole, as golden ones.
 #include <algorithm>
 
 #include <gmock/gmock.h>

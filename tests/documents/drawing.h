@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/data_spec.h>
+#include <treadle/core/data/data_spec.h>
 #include <treadle/host/run/runtime.h>
 
 #include "dice.h"

@@ -7,13 +7,13 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
-#include <treadle/core/data_provider.h>
+#include <treadle/core/data/data_provider.h>
 #include <treadle/host/run/workflow_run.h>
 #include <treadle/tensor/task_random.h>
 
+#include "bits/random_flow.h"
 #include "document_keys.h"
 #include "hints.h"
-#include "random_flow.h"
 
 namespace treadle::testing {
 namespace {

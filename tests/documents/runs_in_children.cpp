@@ -15,7 +15,7 @@
 #include <typeinfo>
 
 #include <treadle/base/error.h>
-#include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/training/learning_rate_schedule.h>
 #include <treadle/host/run/workflow_run.h>
 
 #include "drawing.h"

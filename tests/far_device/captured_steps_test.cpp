@@ -13,14 +13,14 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/training_step.h>
 #include <treadle/engine/weight_average.h>
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/rehearsal.h>
-#include <treadle/testing/training_fakes.h>
+#include <treadle/testing/support/rehearsal.h>
+#include <treadle/testing/training/training_fakes.h>
 
 #include "far_backend.h"
 #include "far_operators.h"

@@ -9,7 +9,7 @@
 
 #include <treadle/base/config.h>
 #include <treadle/base/error.h>
-#include <treadle/core/device_backend.h>
+#include <treadle/core/devices/device_backend.h>
 
 #include "far_memory.h"
 #include "far_operators.h"

@@ -12,10 +12,10 @@
 #include <ATen/ops/randn.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/metric_computer.h>
-#include <treadle/core/transform.h>
+#include <treadle/core/data/transform.h>
+#include <treadle/core/validation/metric_computer.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/case_name.h>
+#include <treadle/testing/component/case_name.h>
 
 #include "far_runs.h"
 #include "npy_bytes.h"

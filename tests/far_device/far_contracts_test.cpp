@@ -18,10 +18,10 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 
-#include <treadle/testing/layer_contract.h>
-#include <treadle/testing/loss_contract.h>
-#include <treadle/testing/optimizer_contract.h>
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/testing/model/layer_contract.h>
+#include <treadle/testing/model/loss_contract.h>
+#include <treadle/testing/support/scratch_folder.h>
+#include <treadle/testing/training/optimizer_contract.h>
 
 namespace treadle::testing {
 namespace {

@@ -17,9 +17,9 @@
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/graph.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/device_contract.h>
-#include <treadle/testing/whole_training.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/whole_training.h>
+#include <treadle/testing/training/device_contract.h>
 
 #include "far_backend.h"
 #include "far_memory.h"

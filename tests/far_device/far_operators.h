@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include <treadle/core/device_backend.h>
+#include <treadle/core/devices/device_backend.h>
 
 namespace treadle::far {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <treadle/core/device_backend.h>
+#include <treadle/core/devices/device_backend.h>
 
 #include "far_operators.h"
 #include "watched_runs.h"

@@ -11,7 +11,7 @@
 #include <treadle/host/run/devices.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/case_name.h>
+#include <treadle/testing/component/case_name.h>
 
 #include "far_runs.h"
 

@@ -59,7 +59,7 @@ foreach(plugin IN LISTS folders)
     expect_in(treadle "usr/${LIBDIR}/treadle/plugins/${ABI_MAJOR}/${plugin}.so")
   endif()
 endforeach()
-expect_in(treadle-dev usr/include/treadle/sdk.h usr/include/treadle/base/plugin_abi.h usr/include/treadle/core/optimizer.h
+expect_in(treadle-dev usr/include/treadle/sdk.h usr/include/treadle/base/plugin_abi.h usr/include/treadle/core/training/optimizer.h
           usr/libexec/treadle/treadle-pack "usr/${LIBDIR}/cmake/Treadle/TreadleConfig.cmake"
           "usr/${LIBDIR}/cmake/Treadle/TreadlePlugin.cmake" "usr/${LIBDIR}/cmake/Treadle/plugin_exports.map"
           "usr/${LIBDIR}/cmake/Treadle/TreadlePluginProject.cmake" usr/share/treadle/templates/common/CMakeLists.txt

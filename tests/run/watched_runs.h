@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/training/learning_rate_schedule.h>
 
 #include "watched/step_hook.h"
 #include "workspace.h"

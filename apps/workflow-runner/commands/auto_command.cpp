@@ -23,13 +23,13 @@
 #include <treadle/host/run/data_profile.h>
 #include <treadle/host/run/workflow_run.h>
 
-#include "answer.h"
-#include "option_values.h"
-#include "result_text.h"
-#include "table_text.h"
-#include "tensor_commands.h"
-#include "terminal.h"
-#include "watched_training.h"
+#include "command_line/answer.h"
+#include "command_line/option_values.h"
+#include "commands/tensor_commands.h"
+#include "commands/watched_training.h"
+#include "terminal/result_text.h"
+#include "terminal/table_text.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 namespace {

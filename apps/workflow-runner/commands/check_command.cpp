@@ -7,9 +7,9 @@
 #include <treadle/host/run/pipeline.h>
 #include <treadle/host/run/workflow_run.h>
 
-#include "answer.h"
-#include "result_text.h"
-#include "tensor_commands.h"
+#include "command_line/answer.h"
+#include "commands/tensor_commands.h"
+#include "terminal/result_text.h"
 
 namespace treadle::cli {
 namespace {

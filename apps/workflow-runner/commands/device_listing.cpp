@@ -1,11 +1,11 @@
-#include "device_listing.h"
+#include "commands/device_listing.h"
 
 #include <algorithm>
 #include <cstddef>
 
 #include <treadle/base/text_wrap.h>
 
-#include "result_text.h"
+#include "terminal/result_text.h"
 
 namespace treadle::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <treadle/host/run/devices.h>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 /// What `workflow-runner devices` prints.
 namespace treadle::cli {

@@ -1,4 +1,4 @@
-#include "graft.h"
+#include "commands/graft.h"
 
 #include <algorithm>
 #include <map>

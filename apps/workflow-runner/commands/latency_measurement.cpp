@@ -1,4 +1,4 @@
-#include "latency_measurement.h"
+#include "commands/latency_measurement.h"
 
 #include <time.h>
 
@@ -16,7 +16,7 @@
 #include <treadle/graph/part.h>
 #include <treadle/tensor/task_random.h>
 
-#include "text_table.h"
+#include "terminal/text_table.h"
 
 namespace treadle::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <treadle/host/catalog/latency_model.h>
 #include <treadle/host/run/runtime.h>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 /// Measures a machine for a LatencyModel: `workflow-runner latency`.
 namespace treadle::cli {

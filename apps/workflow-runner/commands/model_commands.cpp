@@ -15,7 +15,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
-#include <treadle/core/quantized_weights.h>
+#include <treadle/core/model/quantized_weights.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/picture.h>
 #include <treadle/host/run/compared_predictions.h>
@@ -25,15 +25,15 @@
 #include <treadle/host/run/workflow_run.h>
 #include <treadle/plan/plan.h>
 
-#include "answer.h"
-#include "device_listing.h"
-#include "graft.h"
-#include "latency_measurement.h"
-#include "option_values.h"
-#include "row_comparison.h"
-#include "run_comparison.h"
-#include "tensor_commands.h"
-#include "terminal.h"
+#include "command_line/answer.h"
+#include "command_line/option_values.h"
+#include "commands/device_listing.h"
+#include "commands/graft.h"
+#include "commands/latency_measurement.h"
+#include "commands/tensor_commands.h"
+#include "compare/row_comparison.h"
+#include "compare/run_comparison.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 namespace {

@@ -12,12 +12,12 @@
 #include <treadle/host/run/generator.h>
 #include <treadle/host/run/predictor.h>
 
-#include "answer.h"
-#include "interruption.h"
-#include "option_values.h"
-#include "result_text.h"
-#include "tensor_commands.h"
-#include "terminal.h"
+#include "command_line/answer.h"
+#include "command_line/option_values.h"
+#include "commands/tensor_commands.h"
+#include "terminal/interruption.h"
+#include "terminal/result_text.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 namespace {

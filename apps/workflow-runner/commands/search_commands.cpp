@@ -9,12 +9,12 @@
 #include <treadle/base/error.h>
 #include <treadle/host/run/workflow_run.h>
 
-#include "answer.h"
-#include "option_values.h"
-#include "progress_view.h"
-#include "tensor_commands.h"
-#include "terminal.h"
-#include "watched_training.h"
+#include "command_line/answer.h"
+#include "command_line/option_values.h"
+#include "commands/tensor_commands.h"
+#include "commands/watched_training.h"
+#include "terminal/progress_view.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <treadle/base/document.h>
 #include <treadle/host/run/runtime.h>
 
-#include "command_line.h"
+#include "command_line/command_line.h"
 
 // The commands that treadle-run executes, each in the file that is named above it. Each throws what
 // goes wrong; what it prints is its answer.

@@ -5,8 +5,8 @@
 #include <treadle/host/run/pipeline.h>
 #include <treadle/host/run/workflow_run.h>
 
-#include "tensor_commands.h"
-#include "watched_training.h"
+#include "commands/tensor_commands.h"
+#include "commands/watched_training.h"
 
 namespace treadle::cli {
 namespace {

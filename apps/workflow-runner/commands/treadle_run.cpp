@@ -4,9 +4,9 @@
 
 #include <treadle/base/error.h>
 
-#include "fatal_signals.h"
-#include "program.h"
-#include "tensor_commands.h"
+#include "command_line/program.h"
+#include "commands/tensor_commands.h"
+#include "terminal/fatal_signals.h"
 
 int main(int argc, char** argv) {
   using namespace treadle::cli;

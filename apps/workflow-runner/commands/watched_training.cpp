@@ -1,4 +1,4 @@
-#include "watched_training.h"
+#include "commands/watched_training.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -14,12 +14,12 @@
 #include <treadle/graph/picture.h>
 #include <treadle/host/run/pipeline.h>
 
-#include "answer.h"
-#include "fatal_signals.h"
-#include "program.h"
-#include "progress_view.h"
-#include "result_text.h"
-#include "terminal.h"
+#include "command_line/answer.h"
+#include "command_line/program.h"
+#include "terminal/fatal_signals.h"
+#include "terminal/progress_view.h"
+#include "terminal/result_text.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 namespace {

@@ -3,11 +3,11 @@
 #include <functional>
 #include <string>
 
-#include <treadle/core/run_observer.h>
+#include <treadle/core/history/run_observer.h>
 #include <treadle/host/run/workflow_run.h>
 
-#include "command_line.h"
-#include "interruption.h"
+#include "command_line/command_line.h"
+#include "terminal/interruption.h"
 
 namespace treadle::cli {
 

@@ -1,4 +1,4 @@
-#include "comparability.h"
+#include "compare/comparability.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/text_wrap.h>
 
-#include "result_text.h"
+#include "terminal/result_text.h"
 
 namespace treadle::cli {
 namespace {

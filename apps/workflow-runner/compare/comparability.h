@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "method_comparison.h"
-#include "run_measures.h"
-#include "run_records.h"
-#include "terminal.h"
+#include "compare/method_comparison.h"
+#include "records/run_measures.h"
+#include "records/run_records.h"
+#include "terminal/terminal.h"
 
 /// Whether runs can be compared at all: what they have in common, and what not.
 namespace treadle::cli {

@@ -1,4 +1,4 @@
-#include "method_comparison.h"
+#include "compare/method_comparison.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "result_text.h"
-#include "run_settings.h"
-#include "text_table.h"
+#include "records/run_settings.h"
+#include "terminal/result_text.h"
+#include "terminal/text_table.h"
 
 // From runs to statements: runs are grouped by their documents; each number of a group has a
 // spread; each two groups are tested.

@@ -8,10 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "run_measures.h"
-#include "run_records.h"
-#include "significance.h"
-#include "terminal.h"
+#include "compare/significance.h"
+#include "records/run_measures.h"
+#include "records/run_records.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 

@@ -1,4 +1,4 @@
-#include "row_comparison.h"
+#include "compare/row_comparison.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,8 +10,8 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
-#include "result_text.h"
-#include "text_table.h"
+#include "terminal/result_text.h"
+#include "terminal/text_table.h"
 
 namespace treadle::cli {
 namespace {

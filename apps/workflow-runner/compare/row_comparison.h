@@ -9,8 +9,8 @@
 
 #include <treadle/host/run/compared_predictions.h>
 
-#include "row_disagreement.h"
-#include "terminal.h"
+#include "compare/row_disagreement.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 

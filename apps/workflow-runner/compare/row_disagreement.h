@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <treadle/host/run/compared_predictions.h>
 
-#include "significance.h"
+#include "compare/significance.h"
 
 /// Which rows runs disagree on, and what two of them would gain together.
 ///

@@ -1,4 +1,4 @@
-#include "run_comparison.h"
+#include "compare/run_comparison.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-#include "result_text.h"
-#include "text_table.h"
+#include "terminal/result_text.h"
+#include "terminal/text_table.h"
 
 namespace treadle::cli {
 namespace {

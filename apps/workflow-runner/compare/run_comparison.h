@@ -5,13 +5,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "command_line.h"
-#include "comparability.h"
-#include "method_comparison.h"
-#include "run_measures.h"
-#include "run_records.h"
-#include "run_table.h"
-#include "terminal.h"
+#include "command_line/command_line.h"
+#include "compare/comparability.h"
+#include "compare/method_comparison.h"
+#include "compare/run_table.h"
+#include "records/run_measures.h"
+#include "records/run_records.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 

@@ -1,9 +1,9 @@
-#include "run_listing.h"
+#include "compare/run_listing.h"
 
 #include <ctime>
 
-#include "result_text.h"
-#include "text_table.h"
+#include "terminal/result_text.h"
+#include "terminal/text_table.h"
 
 namespace treadle::cli {
 namespace {

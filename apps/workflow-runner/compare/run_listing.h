@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "run_records.h"
-#include "terminal.h"
+#include "records/run_records.h"
+#include "terminal/terminal.h"
 
 /// What `runs list` prints.
 namespace treadle::cli {

@@ -1,4 +1,4 @@
-#include "run_table.h"
+#include "compare/run_table.h"
 
 #include <algorithm>
 #include <map>
@@ -7,9 +7,9 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-#include "result_text.h"
-#include "run_settings.h"
-#include "text_table.h"
+#include "records/run_settings.h"
+#include "terminal/result_text.h"
+#include "terminal/text_table.h"
 
 namespace treadle::cli {
 namespace {

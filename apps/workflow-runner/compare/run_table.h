@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "run_measures.h"
-#include "run_records.h"
-#include "terminal.h"
+#include "records/run_measures.h"
+#include "records/run_records.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 

@@ -1,4 +1,4 @@
-#include "significance.h"
+#include "compare/significance.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "plugin_check.h"
+#include "plugins/plugin_check.h"
 
 #include <algorithm>
 #include <set>
@@ -10,7 +10,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-#include "plugin_listing.h"
+#include "plugins/plugin_listing.h"
 
 namespace treadle::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include <treadle/host/catalog/plugin_probe.h>
 #include <treadle/host/catalog/plugin_settings.h>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 /// `plugins why` and `plugins check`: why a plugin is used or not, and whether it can be
 /// distributed.

@@ -1,4 +1,4 @@
-#include "plugin_doctor.h"
+#include "plugins/plugin_doctor.h"
 
 #include <unistd.h>
 

@@ -8,7 +8,7 @@
 #include <treadle/host/catalog/plugin_catalog.h>
 #include <treadle/host/catalog/plugin_probe.h>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 /// What `plugins doctor` finds out about an installation and its surroundings.
 namespace treadle::cli {

@@ -1,4 +1,4 @@
-#include "plugin_listing.h"
+#include "plugins/plugin_listing.h"
 
 #include <algorithm>
 #include <cstdint>

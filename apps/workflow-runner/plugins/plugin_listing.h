@@ -8,7 +8,7 @@
 
 #include <treadle/host/catalog/plugin_catalog.h>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 /// What the catalog knows, for people and for programs.
 namespace treadle::cli {

@@ -1,4 +1,4 @@
-#include "fatal_signals.h"
+#include "terminal/fatal_signals.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <array>
 #include <atomic>
 
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle::cli {
 namespace {

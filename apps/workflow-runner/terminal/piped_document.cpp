@@ -1,4 +1,4 @@
-#include "piped_document.h"
+#include "terminal/piped_document.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

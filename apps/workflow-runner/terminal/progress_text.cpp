@@ -1,10 +1,12 @@
-#include "progress_text.h"
+#include "terminal/progress_text.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "result_text.h"
+#include "terminal/result_text.h"
+
+#include <treadle/core/components/state_dict.h>
 
 namespace treadle::cli {
 namespace {

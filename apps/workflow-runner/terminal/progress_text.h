@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include <treadle/core/run_observer.h>
+#include <treadle/core/history/run_observer.h>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 /// What the view of a running training says; all of it pure text.
 namespace treadle::cli {

@@ -1,4 +1,4 @@
-#include "progress_view.h"
+#include "terminal/progress_view.h"
 
 #include <algorithm>
 #include <utility>

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/run_observer.h>
+#include <treadle/core/history/run_observer.h>
 
-#include "progress_text.h"
-#include "terminal.h"
+#include "terminal/progress_text.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 

@@ -1,4 +1,4 @@
-#include "result_text.h"
+#include "terminal/result_text.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "json_member.h"
+#include "records/json_member.h"
 
 namespace treadle::cli {
 namespace {

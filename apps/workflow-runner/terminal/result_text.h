@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 /// Results as text for people. Every function returns complete lines.
 namespace treadle::cli {

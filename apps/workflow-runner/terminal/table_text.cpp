@@ -1,4 +1,4 @@
-#include "table_text.h"
+#include "terminal/table_text.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/text_wrap.h>
 
-#include "result_text.h"
+#include "terminal/result_text.h"
 
 namespace treadle::cli {
 namespace {

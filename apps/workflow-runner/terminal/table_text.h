@@ -6,7 +6,7 @@
 
 #include <treadle/host/automl/table_reading.h>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 /// What `auto` takes a table for, as text for people and as JSON.
 namespace treadle::cli {

@@ -1,4 +1,4 @@
-#include "text_table.h"
+#include "terminal/text_table.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include <treadle/base/text_wrap.h>
 
-#include "result_text.h"
+#include "terminal/result_text.h"
 
 namespace treadle::cli {
 namespace {

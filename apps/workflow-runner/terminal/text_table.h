@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 /// Tables and paragraphs for people, and fields of CSV for programs.
 namespace treadle::cli {

@@ -1,4 +1,4 @@
-#include "command_line.h"
+#include "command_line/command_line.h"
 
 #include <set>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include <treadle/base/error.h>
 
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 namespace {

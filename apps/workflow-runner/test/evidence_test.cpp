@@ -1,4 +1,4 @@
-#include "evidence.h"
+#include "verify/evidence.h"
 
 #include <cstdlib>
 #include <filesystem>

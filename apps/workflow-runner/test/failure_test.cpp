@@ -1,4 +1,4 @@
-#include "failure.h"
+#include "command_line/failure.h"
 
 #include <cerrno>
 #include <new>

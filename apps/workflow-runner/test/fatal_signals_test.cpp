@@ -1,10 +1,10 @@
-#include "fatal_signals.h"
+#include "terminal/fatal_signals.h"
 
 #include <signal.h>
 
 #include <gtest/gtest.h>
 
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "interruption.h"
+#include "terminal/interruption.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,10 +1,10 @@
-#include "method_comparison.h"
+#include "compare/method_comparison.h"
 
 #include <algorithm>
 
 #include <gmock/gmock.h>
 
-#include "comparability.h"
+#include "compare/comparability.h"
 
 // Expected values: SciPy 1.10.1, by the command above each test.
 namespace treadle::cli {

@@ -1,4 +1,4 @@
-#include "plugin_scaffold.h"
+#include "plugins/plugin_scaffold.h"
 
 #include <cstdlib>
 #include <fstream>

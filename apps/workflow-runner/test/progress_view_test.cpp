@@ -1,4 +1,4 @@
-#include "progress_view.h"
+#include "terminal/progress_view.h"
 
 #include <fcntl.h>
 #include <unistd.h>

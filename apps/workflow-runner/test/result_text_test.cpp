@@ -1,4 +1,4 @@
-#include "result_text.h"
+#include "terminal/result_text.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "row_disagreement.h"
+#include "compare/row_disagreement.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/stack.h>

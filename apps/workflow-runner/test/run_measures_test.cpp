@@ -1,4 +1,4 @@
-#include "run_measures.h"
+#include "records/run_measures.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,8 +1,8 @@
-#include "run_settings.h"
+#include "records/run_settings.h"
 
 #include <gmock/gmock.h>
 
-#include "run_table.h"
+#include "compare/run_table.h"
 
 namespace treadle::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "table_text.h"
+#include "terminal/table_text.h"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "training_process.h"
+#include "verify/training_process.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "verification.h"
+#include "verify/verification.h"
 
 #include <unistd.h>
 
@@ -19,10 +19,10 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
-#include "answer.h"
-#include "evidence.h"
-#include "program.h"
-#include "training_process.h"
+#include "command_line/answer.h"
+#include "command_line/program.h"
+#include "verify/evidence.h"
+#include "verify/training_process.h"
 
 namespace treadle::cli {
 namespace {

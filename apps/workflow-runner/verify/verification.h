@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "command_line.h"
+#include "command_line/command_line.h"
 
 namespace treadle::cli {
 

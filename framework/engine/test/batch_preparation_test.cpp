@@ -14,11 +14,11 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/randint.h>
 
-#include <treadle/core/matrix_rows.h>
+#include <treadle/core/data/matrix_rows.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/transformed_rows.h>
-#include <treadle/testing/batches.h>
+#include <treadle/testing/support/batches.h>
 
 namespace treadle::engine {
 namespace {

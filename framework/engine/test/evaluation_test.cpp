@@ -1,5 +1,5 @@
-#include <treadle/core/batch_list.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/data/batch_list.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/engine/evaluation.h>
 
 #include <atomic>
@@ -23,6 +23,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/model/abilities/keeps_state.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/tensor/task_random.h>
 

@@ -14,9 +14,9 @@
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/float8_scales.h>
-#include <treadle/core/linear.h>
-#include <treadle/core/module_state.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/model/linear.h>
+#include <treadle/core/precision/float8_scales.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/tensor/task_random.h>
 

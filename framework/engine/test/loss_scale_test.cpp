@@ -12,7 +12,7 @@
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/training_step.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/training_fakes.h>
+#include <treadle/testing/training/training_fakes.h>
 
 #include "test/squared_error.h"
 

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <treadle/testing/whole_training.h>
+#include <treadle/testing/support/whole_training.h>
 
 namespace treadle::testing {
 namespace {

@@ -22,7 +22,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/logged_values.h>
+#include <treadle/core/model/logged_values.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/tensor/task_random.h>
 

@@ -8,7 +8,8 @@
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
-#include <treadle/core/module_state.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/model/weights.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/engine/weight_average.h>
 #include <treadle/tensor/task_random.h>

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/batch.h>
-#include <treadle/core/loss.h>
-#include <treadle/core/objective.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/training/loss.h>
+#include <treadle/core/training/objective.h>
 
 namespace treadle::engine {
 

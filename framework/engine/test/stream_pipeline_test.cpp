@@ -10,7 +10,7 @@
 #include <ATen/ops/arange.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/chunked_stream.h>
+#include <treadle/core/data/chunked_stream.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/stream_rows.h>
 #include <treadle/engine/thread_budget.h>

@@ -13,8 +13,8 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/structure_search.h>
-#include <treadle/testing/rehearsal.h>
+#include <treadle/core/training/structure_search.h>
+#include <treadle/testing/support/rehearsal.h>
 
 namespace treadle::engine {
 namespace {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/problem.h>
+#include <treadle/core/model/abilities/names_outputs.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>

@@ -17,7 +17,7 @@
 #include <ATen/ops/rsqrt.h>
 #include <c10/core/GradMode.h>
 
-#include <treadle/core/model.h>
+#include <treadle/core/model/model.h>
 #include <treadle/plan/folding.h>
 #include <treadle/plan/ops.h>
 

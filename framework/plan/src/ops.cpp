@@ -21,7 +21,7 @@
 #include <ATen/ops/tanh_backward.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/model.h>
+#include <treadle/core/model/model.h>
 #include <treadle/plan/folding.h>
 #include <treadle/plan/lowerable.h>
 

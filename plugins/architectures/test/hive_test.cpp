@@ -15,7 +15,8 @@
 #include <torch/optim/adam.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/module_state.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/model/weights.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 

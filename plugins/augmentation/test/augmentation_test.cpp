@@ -18,14 +18,14 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
-#include <treadle/core/batch.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/row_reader.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/row_reader.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/thread_budget.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/transform_contract.h>
+#include <treadle/testing/data/transform_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/batches.h>
 
 #include "noise.h"
 #include "normal_draws.h"

@@ -18,16 +18,16 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
-#include <treadle/core/batch.h>
-#include <treadle/core/forward_context.h>
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/model/forward_context.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/callback_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/recording_context.h>
-#include <treadle/testing/recording_control.h>
-#include <treadle/testing/rehearsal.h>
-#include <treadle/testing/whole_training.h>
+#include <treadle/testing/model/recording_context.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/rehearsal.h>
+#include <treadle/testing/support/whole_training.h>
+#include <treadle/testing/training/callback_contract.h>
+#include <treadle/testing/training/recording_control.h>
 
 namespace treadle::testing {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
-#include <treadle/testing/recording_control.h>
+#include <treadle/testing/training/recording_control.h>
 
 #include "freeze.h"
 #include "scale_learning_rate.h"

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/graph_builder.h>
-#include <treadle/core/structure_search.h>
+#include <treadle/core/model/graph_builder.h>
+#include <treadle/core/training/structure_search.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/graph.h>
 #include <treadle/tensor/task_random.h>

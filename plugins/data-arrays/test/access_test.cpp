@@ -9,10 +9,10 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/random.h>
-#include <treadle/core/contiguous_rows.h>
+#include <treadle/core/data/abilities/contiguous_rows.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/thread_budget.h>
-#include <treadle/testing/at_once.h>
+#include <treadle/testing/support/at_once.h>
 
 #include "array_fixture.h"
 #include "chunked_rows.h"

@@ -14,10 +14,10 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/expect_problem.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/batches.h>
+#include <treadle/testing/support/expect_problem.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 #include "npy_bytes.h"
 #include "npy_data.h"

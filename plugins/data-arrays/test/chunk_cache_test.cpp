@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/error.h>
-#include <treadle/testing/at_once.h>
+#include <treadle/testing/support/at_once.h>
 
 namespace treadle::arrays {
 namespace {

@@ -1,8 +1,8 @@
 #include <filesystem>
 
-#include <treadle/testing/data_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/source_path.h>
+#include <treadle/testing/data/data_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/source_path.h>
 
 namespace treadle::testing {
 namespace {

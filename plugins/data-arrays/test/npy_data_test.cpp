@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include <treadle/testing/source_path.h>
+#include <treadle/testing/support/source_path.h>
 
 #include "array_fixture.h"
 

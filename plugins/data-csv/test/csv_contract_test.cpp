@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include <treadle/testing/data_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/data/data_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-#include <treadle/testing/expect_problem.h>
+#include <treadle/testing/support/expect_problem.h>
 
 #include "csv_data.h"
 

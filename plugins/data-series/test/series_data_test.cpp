@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/group_names.h>
-#include <treadle/testing/data_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/core/data/group_names.h>
+#include <treadle/testing/data/data_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 namespace treadle::testing {
 namespace {

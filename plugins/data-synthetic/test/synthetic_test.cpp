@@ -7,9 +7,9 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/problem.h>
-#include <treadle/testing/data_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/stream_contract.h>
+#include <treadle/testing/data/data_contract.h>
+#include <treadle/testing/data/stream_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

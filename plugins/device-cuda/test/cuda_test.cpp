@@ -1,5 +1,5 @@
-#include <treadle/testing/device_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/training/device_contract.h>
 
 namespace treadle::testing {
 namespace {

@@ -3,8 +3,8 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
 
-#include <treadle/testing/graph_contract.h>
-#include <treadle/testing/layer_contract.h>
+#include <treadle/testing/graph/graph_contract.h>
+#include <treadle/testing/model/layer_contract.h>
 
 #include "test/this_plugin.h"
 

@@ -17,9 +17,9 @@
 #include <torch/optim/adam.h>
 
 #include <treadle/base/document.h>
-#include <treadle/core/batch.h>
-#include <treadle/core/loss.h>
-#include <treadle/core/scale_parameter.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/training/loss.h>
+#include <treadle/core/training/scale_parameter.h>
 
 #include "test/filled_network.h"
 

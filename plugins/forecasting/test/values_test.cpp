@@ -16,7 +16,7 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/module_state.h>
+#include <treadle/core/components/module_state.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>

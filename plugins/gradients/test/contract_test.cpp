@@ -1,5 +1,5 @@
-#include <treadle/testing/gradients_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/model/gradients_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

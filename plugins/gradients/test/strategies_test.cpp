@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/plugin_registry.h>
-#include <treadle/core/recomputed.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/model/recomputed.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/expect_problem.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/training_fakes.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/expect_problem.h>
+#include <treadle/testing/training/training_fakes.h>
 
 namespace treadle::testing {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 

@@ -8,10 +8,10 @@
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
-#include <treadle/testing/plan_interpreter.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/graph/plan_interpreter.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

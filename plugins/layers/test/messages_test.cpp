@@ -9,11 +9,11 @@
 #include <ATen/ops/tensor.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/plan_interpreter.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/graph/plan_interpreter.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

@@ -16,10 +16,10 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 #include <treadle/tensor/float8.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

@@ -17,7 +17,8 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/gathers_statistics.h>
+#include <treadle/core/model/layer.h>
 
 #include "layer_on.h"
 

@@ -12,9 +12,10 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
+#include <treadle/core/model/abilities/names_outputs.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 #include "recurrent_by_hand.h"
 

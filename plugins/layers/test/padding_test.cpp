@@ -10,10 +10,10 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

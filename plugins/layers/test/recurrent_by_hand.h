@@ -13,7 +13,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
-#include <treadle/testing/layer_contract.h>
+#include <treadle/testing/model/layer_contract.h>
 
 namespace treadle::testing {
 

@@ -16,7 +16,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/tensor/task_random.h>
 
 #include "layer_on.h"

@@ -9,11 +9,11 @@
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
-#include <treadle/core/fits_targets.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/testing/loss_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/tiny_data.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/training/fits_targets.h>
+#include <treadle/testing/model/loss_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/tiny_data.h>
 
 namespace treadle::testing {
 namespace {

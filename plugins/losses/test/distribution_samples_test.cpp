@@ -17,10 +17,10 @@
 #include <ATen/ops/var.h>
 #include <gmock/gmock.h>
 
-#include <treadle/core/draws_samples.h>
-#include <treadle/core/loss.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/core/training/draws_samples.h>
+#include <treadle/core/training/loss.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

@@ -17,10 +17,10 @@
 #include <c10/util/accumulate.h>
 #include <gmock/gmock.h>
 
-#include <treadle/core/fits_targets.h>
+#include <treadle/core/training/fits_targets.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/loss_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/model/loss_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

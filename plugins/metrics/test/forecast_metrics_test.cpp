@@ -6,8 +6,8 @@
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
-#include <treadle/testing/metric_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/model/metric_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

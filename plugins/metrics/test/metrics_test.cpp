@@ -22,12 +22,12 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-#include <treadle/core/batch.h>
+#include <treadle/core/data/batch.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/evaluated_rows.h>
-#include <treadle/testing/metric_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/targets.h>
+#include <treadle/testing/model/metric_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/evaluated_rows.h>
+#include <treadle/testing/support/targets.h>
 
 namespace treadle::testing {
 namespace {

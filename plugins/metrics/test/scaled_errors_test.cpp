@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/fits_training_rows.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/testing/evaluated_rows.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/core/data/abilities/fits_training_rows.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/evaluated_rows.h>
 
 namespace treadle::testing {
 namespace {

@@ -19,7 +19,7 @@
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/graph_contract.h>
+#include <treadle/testing/graph/graph_contract.h>
 
 #include "test/this_plugin.h"
 

@@ -5,8 +5,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
-#include <treadle/testing/layer_contract.h>
-#include <treadle/testing/model_contract.h>
+#include <treadle/testing/model/layer_contract.h>
+#include <treadle/testing/model/model_contract.h>
 
 #include "test/this_plugin.h"
 

@@ -10,7 +10,7 @@
 #include <treadle/graph/flow_model.h>
 #include <treadle/graph/ready_parts.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::model_graphs {
 namespace {

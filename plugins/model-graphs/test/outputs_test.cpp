@@ -15,8 +15,8 @@
 #include <torch/optim/adam.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/model.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/model/model.h>
 #include <treadle/tensor/task_random.h>
 
 namespace treadle::model_graphs {

@@ -22,13 +22,13 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-#include <treadle/core/forward_context.h>
+#include <treadle/core/model/forward_context.h>
 #include <treadle/graph/graph.h>
 #include <treadle/plan/plan.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/model_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/model/model_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/batches.h>
 
 namespace treadle::testing {
 namespace {

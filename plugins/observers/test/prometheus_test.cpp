@@ -10,10 +10,10 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/run_observer.h>
-#include <treadle/testing/observer_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/core/history/run_observer.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/scratch_folder.h>
+#include <treadle/testing/training/observer_contract.h>
 
 namespace treadle::testing {
 namespace {

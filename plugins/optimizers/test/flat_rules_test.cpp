@@ -14,9 +14,9 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/tensor_comparison.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/tensor_comparison.h>
 
 #include "flat_rules.h"
 #include "layers.h"

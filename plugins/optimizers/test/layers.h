@@ -9,7 +9,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/nn/module.h>
 
-#include <treadle/core/optimizer.h>
+#include <treadle/core/training/optimizer.h>
 
 namespace treadle::testing {
 

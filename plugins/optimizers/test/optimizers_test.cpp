@@ -9,9 +9,9 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
-#include <treadle/testing/optimizer_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/reference.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/reference.h>
+#include <treadle/testing/training/optimizer_contract.h>
 
 #include "layers.h"
 

@@ -13,9 +13,9 @@
 #include <torch/optim/sgd.h>
 
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/source_path.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/source_path.h>
 
 #include "layers.h"
 

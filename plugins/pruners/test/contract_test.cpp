@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <treadle/testing/pruner_contract.h>
+#include <treadle/testing/search/pruner_contract.h>
 
 #include "made.h"
 

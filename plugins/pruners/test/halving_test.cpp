@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/pruner.h>
-#include <treadle/testing/study_of_jobs.h>
+#include <treadle/search/pruner.h>
+#include <treadle/testing/search/study_of_jobs.h>
 
 #include "made.h"
 

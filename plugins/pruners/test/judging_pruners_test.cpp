@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/pruner.h>
+#include <treadle/search/pruner.h>
 
 #include "made.h"
 

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/pruner.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/search/pruner.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::pruners {
 

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <treadle/core/pruner.h>
+#include <treadle/search/pruner.h>
 
 #include "made.h"
 

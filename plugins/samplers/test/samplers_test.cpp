@@ -21,12 +21,12 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/row_reader.h>
-#include <treadle/core/sampler.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/sampler_contract.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/row_reader.h>
+#include <treadle/core/data/sampler.h>
+#include <treadle/testing/data/sampler_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/batches.h>
 
 #include "curriculum.h"
 

@@ -4,8 +4,8 @@
 
 #include <gmock/gmock.h>
 
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/schedule_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/training/schedule_contract.h>
 
 namespace treadle::testing {
 namespace {

@@ -13,12 +13,12 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-#include <treadle/core/batch.h>
-#include <treadle/core/cross_validator.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/sequence_contract.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/validation/cross_validator.h>
+#include <treadle/testing/data/sequence_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/batches.h>
 
 namespace treadle::sequences {
 namespace packed_rows {

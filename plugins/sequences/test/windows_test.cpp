@@ -19,12 +19,12 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
-#include <treadle/core/batch.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/row_reader.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/sequence_contract.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/row_reader.h>
+#include <treadle/testing/data/sequence_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/batches.h>
 
 #include "step_table.h"
 

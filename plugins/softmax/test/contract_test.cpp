@@ -1,6 +1,6 @@
 // Every layer keeps what LayerContract asks, gradients by finite differences among it.
-#include <treadle/testing/layer_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/model/layer_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

@@ -17,9 +17,9 @@
 #include <torch/nn/modules/adaptive.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 #include "made.h"
 #include "test_server.h"

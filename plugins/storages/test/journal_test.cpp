@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 #include "made.h"
 

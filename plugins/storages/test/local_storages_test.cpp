@@ -21,9 +21,9 @@
 #include <sys/stat.h>
 
 #include <treadle/base/error.h>
-#include <treadle/testing/forked_process.h>
-#include <treadle/testing/scratch_folder.h>
-#include <treadle/testing/storage_contract.h>
+#include <treadle/testing/search/storage_contract.h>
+#include <treadle/testing/support/forked_process.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 #include "journal.h"
 #include "made.h"

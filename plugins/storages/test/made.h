@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/study_storage.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/search/study_storage.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::storages {
 

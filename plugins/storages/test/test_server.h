@@ -28,7 +28,7 @@
 #include <libpq-fe.h>
 
 #include <treadle/base/error.h>
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 namespace treadle::storages {
 

@@ -1,6 +1,6 @@
 // Every builder keeps what GraphContract asks, every layer what LayerContract asks.
-#include <treadle/testing/graph_contract.h>
-#include <treadle/testing/layer_contract.h>
+#include <treadle/testing/graph/graph_contract.h>
+#include <treadle/testing/model/layer_contract.h>
 
 #include "test/this_plugin.h"
 

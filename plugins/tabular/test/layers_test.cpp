@@ -18,7 +18,8 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/gathers_statistics.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/tensor/task_random.h>
 
 #include "test/reference_numbers.h"

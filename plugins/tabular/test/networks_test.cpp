@@ -17,7 +17,7 @@
 #include <torch/optim/adam.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/module_state.h>
+#include <treadle/core/components/module_state.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
@@ -72,7 +72,7 @@ at::Tensor differentiated(graph::Graph& network, const std::vector<at::Tensor>& 
   Outputs outputs(1);
   network.forward(inputs, outputs, context);
   at::Tensor loss = weighted(outputs[0]);
-  for (const BatchLoss::Auxiliary& one : context.take_losses())
+  for (const AuxiliaryLoss& one : context.take_losses())
     loss = loss + one.sum;
   loss.backward();
   return outputs[0];

@@ -25,12 +25,12 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
-#include <treadle/core/tokenizer.h>
-#include <treadle/testing/captured_output.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/scratch_folder.h>
-#include <treadle/testing/source_path.h>
-#include <treadle/testing/tokenizer_contract.h>
+#include <treadle/core/data/tokenizer.h>
+#include <treadle/testing/data/tokenizer_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/captured_output.h>
+#include <treadle/testing/support/scratch_folder.h>
+#include <treadle/testing/support/source_path.h>
 
 namespace treadle::sentencepiece_plugin {
 namespace {

@@ -16,9 +16,9 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/utf8.h>
-#include <treadle/core/tokenizer.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/core/data/tokenizer.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 #include "byte_letters.h"
 #include "pair_merger.h"

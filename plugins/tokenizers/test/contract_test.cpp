@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/tokenizer_contract.h>
+#include <treadle/testing/data/tokenizer_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

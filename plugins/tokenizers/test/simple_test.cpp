@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-#include <treadle/core/tokenizer.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/core/data/tokenizer.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::tokenizers {
 namespace simple {

@@ -20,7 +20,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/testing/whole_training.h>
+#include <treadle/testing/support/whole_training.h>
 
 namespace treadle::testing {
 namespace {

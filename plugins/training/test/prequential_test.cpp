@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <treadle/testing/training_contract.h>
+#include <treadle/testing/training/training_contract.h>
 
 namespace treadle::testing {
 namespace {

@@ -1,6 +1,6 @@
 #include "standard.h"
 
-#include <treadle/testing/training_contract.h>
+#include <treadle/testing/training/training_contract.h>
 
 namespace treadle::testing {
 namespace {

@@ -1,5 +1,5 @@
 // Every builder keeps what GraphContract asks.
-#include <treadle/testing/graph_contract.h>
+#include <treadle/testing/graph/graph_contract.h>
 
 #include "test/this_plugin.h"
 

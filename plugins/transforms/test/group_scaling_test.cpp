@@ -16,12 +16,12 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/problem.h>
-#include <treadle/core/fits_groups.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/sequence_provider.h>
-#include <treadle/core/transform.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/core/data/abilities/fits_groups.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/sequence_provider.h>
+#include <treadle/core/data/transform.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/batches.h>
 
 namespace treadle::testing {
 namespace {

@@ -9,10 +9,10 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/transform.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/transform.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/batches.h>
 
 namespace treadle::testing {
 namespace {

@@ -8,10 +8,10 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/problem.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/sequence_provider.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/transform_contract.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/sequence_provider.h>
+#include <treadle/testing/data/transform_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

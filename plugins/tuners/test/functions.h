@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/search_space.h>
-#include <treadle/core/tuner.h>
-#include <treadle/testing/tuner_contract.h>
+#include <treadle/search/search_space.h>
+#include <treadle/search/tuner.h>
+#include <treadle/testing/search/tuner_contract.h>
 
 /// Functions whose minimum is known, to search for.
 namespace treadle::tuners {

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <treadle/testing/tuner_contract.h>
+#include <treadle/testing/search/tuner_contract.h>
 
 #include "functions.h"
 #include "gaussian_process.h"

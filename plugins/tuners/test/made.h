@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/tuner.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/search/tuner.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::tuners {
 

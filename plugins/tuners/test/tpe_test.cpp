@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <treadle/testing/tuner_contract.h>
+#include <treadle/testing/search/tuner_contract.h>
 
 #include "functions.h"
 #include "made.h"

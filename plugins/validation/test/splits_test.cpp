@@ -8,12 +8,12 @@
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
-#include <treadle/core/leaks.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/sequence_provider.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/scratch_folder.h>
-#include <treadle/testing/validation_contract.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/sequence_provider.h>
+#include <treadle/core/validation/leaks.h>
+#include <treadle/testing/data/validation_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 #include "split_reference.h"
 

@@ -5,10 +5,10 @@
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/sequence_provider.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/validation_contract.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/sequence_provider.h>
+#include <treadle/testing/data/validation_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
 namespace {

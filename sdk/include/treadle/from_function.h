@@ -12,8 +12,8 @@
 #include <ATen/ops/ones.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/metric_computer.h>
-#include <treadle/core/model.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/validation/metric_computer.h>
 
 /// Components made of a function, for programs and tests that need no class of their own:
 ///

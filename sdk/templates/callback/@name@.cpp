@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/training_callback.h>
+#include <treadle/core/training/training_callback.h>
 #include <treadle/plugin.h>
 
 namespace {

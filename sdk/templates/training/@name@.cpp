@@ -1,4 +1,4 @@
-#include <treadle/core/training_workflow.h>
+#include <treadle/core/training/training_workflow.h>
 #include <treadle/plugin.h>
 
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <treadle/testing/contract_suite.h>
+#include <treadle/testing/component/contract_suite.h>
 
 /// Begins a claim of the suite `Interface`Contract, whose body uses what `Interface`Claims has, the
 /// class with which a file of claims begins. So a suite's header shows its cases alone.

@@ -10,7 +10,7 @@
 #include <benchmark/benchmark.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/data_provider.h>
+#include <treadle/core/data/data_provider.h>
 #include <treadle/host/run/runtime.h>
 
 #include "parts.h"

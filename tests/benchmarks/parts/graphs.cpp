@@ -23,8 +23,8 @@
 #include <torch/optim/adam.h>
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/loss.h>
-#include <treadle/core/optimizer.h>
+#include <treadle/core/training/loss.h>
+#include <treadle/core/training/optimizer.h>
 #include <treadle/engine/training_step.h>
 #include <treadle/graph/graph.h>
 #include <treadle/host/run/runtime.h>

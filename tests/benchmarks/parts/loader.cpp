@@ -9,7 +9,7 @@
 #include <ATen/ops/randperm.h>
 #include <benchmark/benchmark.h>
 
-#include <treadle/core/matrix_rows.h>
+#include <treadle/core/data/matrix_rows.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/thread_budget.h>
 

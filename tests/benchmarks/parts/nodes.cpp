@@ -17,7 +17,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/nn/modules/linear.h>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>

@@ -18,7 +18,7 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
-#include <treadle/core/optimizer.h>
+#include <treadle/core/training/optimizer.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/host/run/runtime.h>
 

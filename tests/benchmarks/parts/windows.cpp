@@ -16,9 +16,9 @@
 
 #include <treadle/base/config.h>
 #include <treadle/base/random.h>
-#include <treadle/core/contiguous_rows.h>
-#include <treadle/core/data_provider.h>
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/abilities/contiguous_rows.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/sequence_provider.h>
 #include <treadle/host/run/runtime.h>
 
 #include "npy_bytes.h"

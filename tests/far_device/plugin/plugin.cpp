@@ -1,5 +1,5 @@
 #include <treadle/base/config.h>
-#include <treadle/core/device_backend.h>
+#include <treadle/core/devices/device_backend.h>
 #include <treadle/plugin.h>
 
 #include "far_backend.h"

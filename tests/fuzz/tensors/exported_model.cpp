@@ -8,8 +8,8 @@
 #include <treadle/base/hash.h>
 #include <treadle/tensor/safetensors.h>
 
-#include "evaluation/prediction_pool.h"
 #include "memory_file.h"
+#include "model/prediction_pool.h"
 #include "scratch.h"
 #include "store/model_bundle.h"
 #include "targets.h"

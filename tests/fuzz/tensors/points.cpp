@@ -9,7 +9,7 @@
 #include <treadle/base/document.h>
 #include <treadle/base/problem.h>
 
-#include "search/initial_points.h"
+#include "search/settings/initial_points.h"
 #include "targets.h"
 
 namespace treadle::fuzz {

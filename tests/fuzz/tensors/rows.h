@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <treadle/core/data_provider.h>
+#include <treadle/core/data/data_provider.h>
 
 /// What the data providers are held to, whatever file they read.
 namespace treadle::fuzz {

@@ -6,9 +6,9 @@
 
 #include <treadle/base/error.h>
 
-#include "evidence.h"
 #include "memory_file.h"
 #include "targets.h"
+#include "verify/evidence.h"
 
 namespace treadle::fuzz {
 namespace {

@@ -8,7 +8,7 @@
 #include <treadle/base/error.h>
 
 #include "scratch.h"
-#include "search/study_journal.h"
+#include "search/journal/study_journal.h"
 #include "targets.h"
 
 namespace treadle::fuzz {

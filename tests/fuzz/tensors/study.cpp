@@ -8,10 +8,10 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_text.h>
-#include <treadle/core/study_storage.h>
+#include <treadle/search/study_storage.h>
 
-#include "search/job_result.h"
-#include "search/shared_study.h"
+#include "search/journal/shared_study.h"
+#include "search/study/job_result.h"
 #include "targets.h"
 
 namespace treadle::fuzz {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
 
 #include "bytes.h"
 #include "characters.h"

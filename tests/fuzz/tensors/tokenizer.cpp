@@ -11,7 +11,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_text.h>
-#include <treadle/core/tokenizer.h>
+#include <treadle/core/data/tokenizer.h>
 
 #include "byte_bpe.h"
 #include "byte_letters.h"

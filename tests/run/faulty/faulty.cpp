@@ -5,18 +5,18 @@
 
 #include <c10/core/GradMode.h>
 
-#include <treadle/core/cross_validator.h>
-#include <treadle/core/data_provider.h>
-#include <treadle/core/gradient_strategy.h>
-#include <treadle/core/learning_rate_schedule.h>
-#include <treadle/core/loss.h>
-#include <treadle/core/metric_computer.h>
-#include <treadle/core/model.h>
-#include <treadle/core/optimizer.h>
-#include <treadle/core/plugin_registry.h>
-#include <treadle/core/row_reader.h>
-#include <treadle/core/run_observer.h>
-#include <treadle/core/transform.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/row_reader.h>
+#include <treadle/core/data/transform.h>
+#include <treadle/core/history/run_observer.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/training/gradient_strategy.h>
+#include <treadle/core/training/learning_rate_schedule.h>
+#include <treadle/core/training/loss.h>
+#include <treadle/core/training/optimizer.h>
+#include <treadle/core/validation/cross_validator.h>
+#include <treadle/core/validation/metric_computer.h>
 #include <treadle/plugin.h>
 
 #include "fault_hook.h"

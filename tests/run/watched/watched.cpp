@@ -1,6 +1,6 @@
 // A schedule through which a test stands beside the training thread: observers hear of a step when
 // it is long done.
-#include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/training/learning_rate_schedule.h>
 #include <treadle/plugin.h>
 
 #include "step_hook.h"

@@ -2,7 +2,7 @@
 // library's file as it reads those of plugins.
 #include <oneapi/tbb/version.h>
 
-#include <treadle/core/fingerprint.h>
+#include <treadle/core/components/fingerprint.h>
 
 namespace treadle {
 

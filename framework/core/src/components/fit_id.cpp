@@ -1,4 +1,4 @@
-#include <treadle/core/fit_id.h>
+#include <treadle/core/components/fit_id.h>
 
 #include <algorithm>
 

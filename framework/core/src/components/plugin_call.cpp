@@ -1,4 +1,4 @@
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 #include <c10/util/Exception.h>
 #include <cxxabi.h>

@@ -1,4 +1,4 @@
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
 
 #include <algorithm>
 #include <iterator>
@@ -10,7 +10,7 @@
 #include <treadle/base/interfaces.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/base/schema.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 namespace {

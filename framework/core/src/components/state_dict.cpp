@@ -1,4 +1,4 @@
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
 
 #include <bit>
 #include <cmath>
@@ -6,8 +6,7 @@
 #include <treadle/base/component.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/batch_stream.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 namespace {
@@ -39,12 +38,12 @@ void expect_word(std::string_view name) {
 
 /// Throws the exception in flight again, saying whose object failed if it is somebody's.
 [[noreturn]] void rethrow_from(const Stateful& object, std::string_view method) {
-  if (const auto* component = dynamic_cast<const Component*>(&object)) {
+  // A component may have several bases that are Provided, such as a DataProvider that is its own
+  // RowReader.
+  if (const auto* component = dynamic_cast<const Component*>(&object))
     detail::rethrow_from(*component, method);
-  }
-  if (const auto* stream = dynamic_cast<const BatchStream*>(&object)) {
-    detail::rethrow_from(*stream, method);
-  }
+  if (const auto* provided = dynamic_cast<const Provided*>(&object))
+    detail::rethrow_from(*provided, method);
   throw;
 }
 

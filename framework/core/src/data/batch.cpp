@@ -1,4 +1,4 @@
-#include <treadle/core/batch.h>
+#include <treadle/core/data/batch.h>
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include <c10/util/accumulate.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/data_spec.h>
+#include <treadle/core/data/data_spec.h>
 
 namespace treadle {
 namespace {

@@ -1,4 +1,4 @@
-#include <treadle/core/batch_list.h>
+#include <treadle/core/data/batch_list.h>
 
 #include <string>
 #include <utility>

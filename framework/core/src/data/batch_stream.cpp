@@ -1,6 +1,6 @@
-#include <treadle/core/batch_stream.h>
+#include <treadle/core/data/batch_stream.h>
 
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 

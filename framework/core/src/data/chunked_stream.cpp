@@ -1,4 +1,4 @@
-#include <treadle/core/chunked_stream.h>
+#include <treadle/core/data/chunked_stream.h>
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include <treadle/core/column_origins.h>
+#include <treadle/core/data/column_origins.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,10 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/data/port_spec.h>
+#include <treadle/core/data/sequence_provider.h>
+#include <treadle/core/data/target_spec.h>
 
 namespace treadle {
 namespace {

@@ -1,10 +1,10 @@
-#include <treadle/core/data_provider.h>
+#include <treadle/core/data/data_provider.h>
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 namespace {

@@ -1,4 +1,4 @@
-#include <treadle/core/data_spec.h>
+#include <treadle/core/data/data_spec.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include <treadle/core/fits_groups.h>
+#include <treadle/core/data/abilities/fits_groups.h>
 
 namespace treadle {
 

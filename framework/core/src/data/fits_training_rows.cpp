@@ -1,4 +1,4 @@
-#include <treadle/core/fits_training_rows.h>
+#include <treadle/core/data/abilities/fits_training_rows.h>
 
 namespace treadle {
 

@@ -1,4 +1,4 @@
-#include <treadle/core/group_names.h>
+#include <treadle/core/data/group_names.h>
 
 namespace treadle {
 

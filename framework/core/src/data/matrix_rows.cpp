@@ -1,4 +1,4 @@
-#include <treadle/core/matrix_rows.h>
+#include <treadle/core/data/matrix_rows.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
 
-#include "model/tensor_words.h"
+#include "components/tensor_words.h"
 
 namespace treadle {
 namespace {

@@ -1,4 +1,4 @@
-#include <treadle/core/row_list.h>
+#include <treadle/core/data/row_list.h>
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include <treadle/core/row_reader.h>
+#include <treadle/core/data/row_reader.h>
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/time_text.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
+#include <treadle/core/data/data_spec.h>
 
 namespace treadle {
 namespace {

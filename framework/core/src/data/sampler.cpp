@@ -1,4 +1,4 @@
-#include <treadle/core/sampler.h>
+#include <treadle/core/data/sampler.h>
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 namespace {

@@ -1,4 +1,4 @@
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/sequence_provider.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 #include "data/source_runs.h"
 

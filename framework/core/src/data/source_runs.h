@@ -6,8 +6,7 @@
 #include <iterator>
 #include <vector>
 
-#include <treadle/core/cross_validator.h>
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/sequence_provider.h>
 
 // The rows of the data that many rows or samples touch, without asking for each.
 namespace treadle {
@@ -36,33 +35,6 @@ void for_each_source_run(const SampleReader& samples, RowRange range, Use&& use)
 template <typename Use>
 void for_each_source_run(const SampleReader& samples, const RowList& list, Use&& use) {
   list.for_each_range([&](const RowRange& range) { for_each_source_run(samples, range, use); });
-}
-
-/// The same for rows of a request: SampleRun::first is a row of it.
-template <typename Use>
-void for_each_source_run(const SplitRequest& request, const RowList& rows, Use&& use) {
-  rows.for_each_range([&](const RowRange& range) {
-    std::int64_t row = range.begin;
-    const auto use_numbers = [&](const RowRange& numbers) {
-      if (request.samples == nullptr) {
-        const RowRange first{numbers.begin, numbers.begin + 1};
-        use(SampleRun{row, numbers.size(), {first, first}, 1});
-        row += numbers.size();
-        return;
-      }
-      for_each_source_run(*request.samples, numbers, [&](SampleRun run) {
-        run.first = row;
-        row += run.count;
-        use(run);
-      });
-    };
-    if (request.numbers.empty()) {
-      use_numbers(range);
-    } else {
-      request.numbers.for_each_range_in(static_cast<std::size_t>(range.begin),
-                                        static_cast<std::size_t>(range.end), use_numbers);
-    }
-  });
 }
 
 /// Adds `count` ranges, each `step` after the one before it, as few as possible.

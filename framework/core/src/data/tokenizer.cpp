@@ -1,11 +1,11 @@
-#include <treadle/core/tokenizer.h>
+#include <treadle/core/data/tokenizer.h>
 
 #include <unordered_map>
 #include <utility>
 
 #include <treadle/base/error.h>
 #include <treadle/base/utf8.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 namespace {

@@ -1,9 +1,9 @@
-#include <treadle/core/transform.h>
+#include <treadle/core/data/transform.h>
 
 #include <c10/core/GradMode.h>
 
-#include <treadle/core/fits_groups.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
+#include <treadle/core/data/abilities/fits_groups.h>
 
 namespace treadle {
 

@@ -1,7 +1,7 @@
-#include <treadle/core/device_backend.h>
+#include <treadle/core/devices/device_backend.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 

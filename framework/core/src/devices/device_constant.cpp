@@ -1,4 +1,4 @@
-#include <treadle/core/device_constant.h>
+#include <treadle/core/devices/device_constant.h>
 
 #include <mutex>
 #include <utility>

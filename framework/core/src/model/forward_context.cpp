@@ -1,4 +1,4 @@
-#include <treadle/core/forward_context.h>
+#include <treadle/core/model/forward_context.h>
 
 #include <algorithm>
 #include <utility>
@@ -23,7 +23,7 @@ void ForwardContext::add_loss(std::string_view name, at::Tensor sum) {
   }
 }
 
-std::vector<BatchLoss::Auxiliary> ForwardContext::take_losses() {
+std::vector<AuxiliaryLoss> ForwardContext::take_losses() {
   return std::exchange(losses_, {});
 }
 

@@ -1,8 +1,8 @@
-#include <treadle/core/graph_builder.h>
+#include <treadle/core/model/graph_builder.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 

@@ -1,4 +1,4 @@
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 #include <treadle/tensor/eval_mode_guard.h>
 
 namespace treadle {

@@ -1,4 +1,4 @@
-#include <treadle/core/linear.h>
+#include <treadle/core/model/linear.h>
 
 #include <array>
 #include <optional>
@@ -12,7 +12,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/float8_scales.h>
+#include <treadle/core/precision/float8_scales.h>
 #include <treadle/tensor/autocast.h>
 
 #include "precision/float8_format.h"

@@ -1,4 +1,4 @@
-#include <treadle/core/logged_values.h>
+#include <treadle/core/model/logged_values.h>
 
 #include <algorithm>
 #include <iterator>

@@ -1,12 +1,12 @@
-#include <treadle/core/model.h>
+#include <treadle/core/model/model.h>
 
 #include <optional>
 #include <string>
 
 #include <treadle/base/error.h>
-#include <treadle/core/float8_scales.h>
-#include <treadle/core/plugin_call.h>
-#include <treadle/core/precision.h>
+#include <treadle/core/components/plugin_call.h>
+#include <treadle/core/precision/float8_scales.h>
+#include <treadle/core/precision/precision.h>
 #include <treadle/tensor/autocast.h>
 
 namespace treadle {

@@ -1,4 +1,4 @@
-#include <treadle/core/recomputed.h>
+#include <treadle/core/model/recomputed.h>
 
 #include <cstdint>
 #include <utility>
@@ -10,8 +10,8 @@
 #include <torch/nn/module.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/float8_scales.h>
-#include <treadle/core/module_state.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/precision/float8_scales.h>
 #include <treadle/tensor/autocast.h>
 #include <treadle/tensor/task_random.h>
 

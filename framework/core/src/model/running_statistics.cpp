@@ -1,4 +1,4 @@
-#include <treadle/core/running_statistics.h>
+#include <treadle/core/model/running_statistics.h>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>

@@ -1,4 +1,4 @@
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
 
 #include <string>
 
@@ -6,7 +6,7 @@
 
 #include <treadle/base/error.h>
 
-#include "model/tensor_words.h"
+#include "components/tensor_words.h"
 
 namespace treadle {
 

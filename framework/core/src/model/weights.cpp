@@ -1,4 +1,4 @@
-#include <treadle/core/weights.h>
+#include <treadle/core/model/weights.h>
 
 #include <algorithm>
 #include <map>
@@ -13,12 +13,12 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/near_miss.h>
-#include <treadle/core/float8_scales.h>
-#include <treadle/core/module_state.h>
-#include <treadle/core/quantized_weights.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/model/quantized_weights.h>
+#include <treadle/core/precision/float8_scales.h>
 #include <treadle/tensor/safetensors.h>
 
-#include "model/tensor_words.h"
+#include "components/tensor_words.h"
 #include "model/weights_refusal.h"
 
 namespace treadle {
@@ -239,6 +239,10 @@ WeightsDifference load_matching_weights(torch::nn::Module& module,
 void save_weights(const torch::nn::Module& module, const std::filesystem::path& file,
                   std::map<std::string, std::string> metadata) {
   write_safetensors(file, {module_state(module).tensors(), std::move(metadata)});
+}
+
+void load_module_state(torch::nn::Module& module, const StateDict& state) {
+  load_weights(module, state.tensors());
 }
 
 }  // namespace treadle

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <treadle/core/weights.h>
+#include <treadle/core/model/weights.h>
 
 namespace treadle {
 

@@ -1,4 +1,4 @@
-#include <treadle/core/weights_sources.h>
+#include <treadle/core/model/weights_sources.h>
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
-#include <treadle/core/module_state.h>
+#include <treadle/core/components/module_state.h>
 
 #include "model/weights_refusal.h"
 

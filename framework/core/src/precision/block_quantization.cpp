@@ -1,4 +1,4 @@
-#include <treadle/core/block_quantization.h>
+#include <treadle/core/precision/block_quantization.h>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full_like.h>
 
-#include <treadle/core/float8_scales.h>
+#include <treadle/core/precision/float8_scales.h>
 #include <treadle/tensor/float8.h>
 
 namespace treadle {

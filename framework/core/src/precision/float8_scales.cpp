@@ -1,4 +1,4 @@
-#include <treadle/core/float8_scales.h>
+#include <treadle/core/precision/float8_scales.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +12,7 @@
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/module_state.h>
+#include <treadle/core/components/module_state.h>
 
 #include "precision/float8_format.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/core/precision.h>
+#include <treadle/core/precision/precision.h>
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include <treadle/core/chunked_loss.h>
+#include <treadle/core/training/chunked_loss.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include <treadle/core/draws_samples.h>
+#include <treadle/core/training/draws_samples.h>
 
 namespace treadle {
 

@@ -1,4 +1,4 @@
-#include <treadle/core/gradient_strategy.h>
+#include <treadle/core/training/gradient_strategy.h>
 
 #include <algorithm>
 #include <optional>
@@ -7,7 +7,8 @@
 #include <vector>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
+#include <treadle/core/model/abilities/logs_values.h>
 
 namespace treadle {
 namespace {
@@ -101,7 +102,7 @@ BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardCo
     detach(context.state());
   for (BatchLoss::Term& term : loss.terms)
     term.sum = term.sum.detach();
-  for (BatchLoss::Auxiliary& one : loss.auxiliary)
+  for (AuxiliaryLoss& one : loss.auxiliary)
     one.sum = one.sum.detach();
   return loss;
 }

@@ -1,9 +1,9 @@
-#include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/training/learning_rate_schedule.h>
 
 #include <algorithm>
 
 #include <treadle/base/error.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 

@@ -1,9 +1,9 @@
-#include <treadle/core/loss.h>
+#include <treadle/core/training/loss.h>
 
 #include <ATen/ops/scalar_tensor.h>
 #include <c10/core/GradMode.h>
 
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 

@@ -1,4 +1,4 @@
-#include <treadle/core/objective.h>
+#include <treadle/core/training/objective.h>
 
 #include <algorithm>
 #include <utility>
@@ -7,8 +7,8 @@
 #include <ATen/ops/full_like.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/draws_samples.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
+#include <treadle/core/training/draws_samples.h>
 
 namespace treadle {
 namespace {
@@ -62,9 +62,10 @@ void BatchLoss::add(const BatchLoss& more) {
       mine.count += its.count;
     }
   }
-  for (const Auxiliary& one : more.auxiliary) {
-    const auto known = std::find_if(auxiliary.begin(), auxiliary.end(),
-                                    [&](const Auxiliary& mine) { return mine.name == one.name; });
+  for (const AuxiliaryLoss& one : more.auxiliary) {
+    const auto known =
+        std::find_if(auxiliary.begin(), auxiliary.end(),
+                     [&](const AuxiliaryLoss& mine) { return mine.name == one.name; });
     if (known == auxiliary.end()) {
       auxiliary.push_back(one);
     } else {
@@ -246,7 +247,7 @@ at::Tensor Objective::Scales::combine(const BatchLoss& part) const {
   if (!part.auxiliary.empty()) {
     const at::Tensor per_row = as_number_like(weight_of(objective_.terms_.front()), total)
                                    .div(static_cast<double>(batch_.size()));
-    for (const BatchLoss::Auxiliary& one : part.auxiliary)
+    for (const AuxiliaryLoss& one : part.auxiliary)
       total = total.add(one.sum.mul(per_row));
   }
   return factor_.defined() ? total.mul(as_number_like(factor_, total)) : total;

@@ -1,6 +1,6 @@
-#include <treadle/core/optimizer.h>
+#include <treadle/core/training/optimizer.h>
 
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 

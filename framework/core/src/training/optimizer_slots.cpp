@@ -1,4 +1,4 @@
-#include <treadle/core/optimizer_slots.h>
+#include <treadle/core/training/optimizer_slots.h>
 
 #include <algorithm>
 #include <map>

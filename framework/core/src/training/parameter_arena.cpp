@@ -1,4 +1,4 @@
-#include <treadle/core/parameter_arena.h>
+#include <treadle/core/training/parameter_arena.h>
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include <treadle/core/parameter_view.h>
+#include <treadle/core/training/parameter_view.h>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/constant_pad_nd.h>

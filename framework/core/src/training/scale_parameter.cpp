@@ -1,4 +1,4 @@
-#include <treadle/core/scale_parameter.h>
+#include <treadle/core/training/scale_parameter.h>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/clamp_min.h>

@@ -1,9 +1,9 @@
-#include <treadle/core/training_callback.h>
+#include <treadle/core/training/training_callback.h>
 
 #include <algorithm>
 
 #include <treadle/base/near_miss.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 

@@ -1,6 +1,6 @@
-#include <treadle/core/training_workflow.h>
+#include <treadle/core/training/training_workflow.h>
 
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 

@@ -1,4 +1,4 @@
-#include <treadle/core/cross_validator.h>
+#include <treadle/core/validation/cross_validator.h>
 
 #include <algorithm>
 #include <bit>
@@ -11,10 +11,10 @@
 #include <ATen/ops/tensor.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/fit_id.h>
-#include <treadle/core/leaks.h>
-#include <treadle/core/plugin_call.h>
-#include <treadle/core/set_aside.h>
+#include <treadle/core/components/fit_id.h>
+#include <treadle/core/components/plugin_call.h>
+#include <treadle/core/validation/leaks.h>
+#include <treadle/core/validation/set_aside.h>
 
 namespace treadle {
 namespace {

@@ -1,4 +1,4 @@
-#include <treadle/core/leaks.h>
+#include <treadle/core/validation/leaks.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <treadle/base/error.h>
 
 #include "data/source_runs.h"
+#include "validation/request_runs.h"
 
 namespace treadle {
 namespace {

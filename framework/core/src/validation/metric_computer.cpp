@@ -1,8 +1,8 @@
-#include <treadle/core/metric_computer.h>
+#include <treadle/core/validation/metric_computer.h>
 
 #include <c10/core/GradMode.h>
 
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/plugin_call.h>
 
 namespace treadle {
 

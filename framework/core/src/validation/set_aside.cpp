@@ -1,4 +1,4 @@
-#include <treadle/core/set_aside.h>
+#include <treadle/core/validation/set_aside.h>
 
 #include <algorithm>
 #include <cmath>

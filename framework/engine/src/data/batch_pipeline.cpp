@@ -17,7 +17,7 @@
 #include <treadle/engine/device_traffic.h>
 #include <treadle/tensor/device_streams.h>
 
-#include "isolated.h"
+#include "plan/isolated.h"
 #include "row_supply.h"
 #include "stream_supply.h"
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include <treadle/base/random.h>
-#include <treadle/core/row_reader.h>
-#include <treadle/core/sampler.h>
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/data/row_reader.h>
+#include <treadle/core/data/sampler.h>
 
 namespace treadle::engine {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <treadle/base/error.h>
-#include <treadle/core/matrix_rows.h>
+#include <treadle/core/data/matrix_rows.h>
 #include <treadle/engine/stream_rows.h>
 
 namespace treadle::engine {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <treadle/base/duration.h>
-#include <treadle/core/learning_rate_schedule.h>
+#include <treadle/core/training/learning_rate_schedule.h>
 
 namespace treadle::engine {
 

@@ -11,13 +11,14 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/keeps_state.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/engine/device_traffic.h>
 #include <treadle/engine/loss_totals.h>
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/eval_mode_guard.h>
 
-#include "isolated.h"
+#include "plan/isolated.h"
 
 namespace treadle::engine {
 namespace {

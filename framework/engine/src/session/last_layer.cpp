@@ -9,7 +9,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
 #include <treadle/tensor/eval_mode_guard.h>
 
 namespace treadle::engine {

@@ -4,11 +4,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/batch.h>
-#include <treadle/core/model.h>
-#include <treadle/core/objective.h>
-#include <treadle/core/precision.h>
-#include <treadle/core/solves_last_layer.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/precision/precision.h>
+#include <treadle/core/training/objective.h>
+#include <treadle/core/training/solves_last_layer.h>
 
 namespace treadle::engine {
 

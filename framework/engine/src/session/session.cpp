@@ -11,10 +11,12 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
-#include <treadle/core/history.h>
-#include <treadle/core/module_state.h>
-#include <treadle/core/solves_last_layer.h>
-#include <treadle/core/structure_search.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/history/history.h>
+#include <treadle/core/model/abilities/logs_values.h>
+#include <treadle/core/model/weights.h>
+#include <treadle/core/training/solves_last_layer.h>
+#include <treadle/core/training/structure_search.h>
 #include <treadle/engine/device_traffic.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/statistics_refresh.h>

@@ -8,7 +8,8 @@
 #include <torch/nn/modules/batchnorm.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/gathers_statistics.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/eval_mode_guard.h>
 #include <treadle/tensor/task_random.h>

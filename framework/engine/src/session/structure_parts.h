@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/model.h>
-#include <treadle/core/parameter_arena.h>
-#include <treadle/core/structure_search.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/training/parameter_arena.h>
+#include <treadle/core/training/structure_search.h>
 
 namespace treadle::engine {
 

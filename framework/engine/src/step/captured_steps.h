@@ -9,11 +9,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/batch.h>
-#include <treadle/core/device_backend.h>
-#include <treadle/core/logged_values.h>
-#include <treadle/core/state_dict.h>
-#include <treadle/core/timeline.h>
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/devices/device_backend.h>
+#include <treadle/core/history/timeline.h>
+#include <treadle/core/model/logged_values.h>
 #include <treadle/tensor/task_random.h>
 
 namespace treadle::engine {

@@ -253,7 +253,7 @@ class DeviceNumbers final : public StepNumbers {
     for (const ShardLoss& shard : shards) {
       if (shard.rows == 0)
         continue;
-      for (const BatchLoss::Auxiliary& one : shard.loss.auxiliary)
+      for (const AuxiliaryLoss& one : shard.loss.auxiliary)
         total_of(sums, one.name).add_(one.sum.to(at::kDouble).reshape({}));
     }
     return sums;

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include <treadle/core/optimizer.h>
-#include <treadle/core/parameter_arena.h>
+#include <treadle/core/training/optimizer.h>
+#include <treadle/core/training/parameter_arena.h>
 
 namespace treadle::engine {
 

@@ -7,8 +7,8 @@
 
 #include <c10/core/Device.h>
 
-#include <treadle/core/device_backend.h>
-#include <treadle/core/timeline.h>
+#include <treadle/core/devices/device_backend.h>
+#include <treadle/core/history/timeline.h>
 
 namespace treadle::engine {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/parameter_arena.h>
+#include <treadle/core/training/parameter_arena.h>
 #include <treadle/engine/loss_totals.h>
 #include <treadle/engine/training_step.h>
 

@@ -17,8 +17,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
-#include <treadle/core/float8_scales.h>
-#include <treadle/core/logged_values.h>
+#include <treadle/core/model/logged_values.h>
+#include <treadle/core/precision/float8_scales.h>
 #include <treadle/engine/device_traffic.h>
 #include <treadle/engine/weight_average.h>
 #include <treadle/tensor/device_streams.h>
@@ -26,7 +26,7 @@
 
 #include "captured_steps.h"
 #include "grouped_update.h"
-#include "isolated.h"
+#include "plan/isolated.h"
 #include "step_numbers.h"
 
 namespace treadle::engine {

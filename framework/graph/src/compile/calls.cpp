@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "branches/branches.h"
-#include "run/failure.h"
-#include "run/gradient_order.h"
+#include "forward/failure.h"
+#include "forward/gradient_order.h"
+#include "run/branches.h"
 #include "run/place_text.h"
 #include "run/run_graph.h"
 

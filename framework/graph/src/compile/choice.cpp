@@ -9,8 +9,8 @@
 #include <treadle/base/json_words.h>
 #include <treadle/plan/lowerable.h>
 
+#include "compile/training_work.h"
 #include "run/graph_data.h"
-#include "show/training_work.h"
 
 // The rule of Execution::kAuto: compiled, unless
 //

@@ -13,7 +13,7 @@
 #include <torch/csrc/autograd/graph_task.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/float8_scales.h>
+#include <treadle/core/precision/float8_scales.h>
 #include <treadle/plan/passes.h>
 #include <treadle/plan/plan.h>
 #include <treadle/plan/run.h>
@@ -23,7 +23,7 @@
 #include "compile/choice.h"
 #include "compile/lowering.h"
 #include "compile/run_plan.h"
-#include "run/failure.h"
+#include "forward/failure.h"
 #include "run/graph_result.h"
 #include "run/run_graph.h"
 #include "run/spare_state.h"

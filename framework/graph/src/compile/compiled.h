@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
 #include <treadle/plan/program.h>
 
 #include "run/executor.h"

@@ -6,9 +6,9 @@
 #include <treadle/base/error.h>
 #include <treadle/plan/op.h>
 
-#include "branches/branches.h"
 #include "compile/recording.h"
 #include "compile/run_plan.h"
+#include "run/branches.h"
 #include "run/place_text.h"
 #include "run/run_graph.h"
 

@@ -14,7 +14,7 @@
 #include <treadle/plan/run.h>
 
 #include "compile/run_plan.h"
-#include "run/failure.h"
+#include "forward/failure.h"
 #include "run/forward_scope.h"
 #include "run/run_graph.h"
 #include "run/spare_state.h"

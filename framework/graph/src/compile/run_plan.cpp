@@ -18,7 +18,7 @@
 #include <treadle/plan/op.h>
 #include <treadle/tensor/task_random.h>
 
-#include "run/failure.h"
+#include "forward/failure.h"
 #include "run/run_graph.h"
 
 // Runs instructions.

@@ -13,16 +13,17 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/core/model/abilities/takes_indices.h>
 
+#include "forward/failure.h"
+#include "forward/stands_for_body.h"
 #include "run/executor.h"
-#include "run/failure.h"
 #include "run/graph_data.h"
 #include "run/graph_result.h"
 #include "run/graphs_within.h"
 #include "run/reports.h"
 #include "run/run_graph.h"
 #include "run/spare_state.h"
-#include "run/stands_for_body.h"
 
 // A graph as a module and as a model: registration of parameters, tags, freezing, and the way from
 // a Model's forward to the executor. Execution itself: run_graph.cpp (dynamic),

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/device_backend.h>
+#include <treadle/core/devices/device_backend.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 #include <treadle/graph/profile.h>
 
-#include "branches/branches.h"
+#include "run/branches.h"
 #include "run/executor.h"
 #include "run/node.h"
 #include "run/trunk.h"

@@ -8,7 +8,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
-#include "run/failure.h"
+#include "forward/failure.h"
 #include "run/graph_data.h"
 
 // Sizes of a graph within another, whose inputs may be known more exactly than when it was built,

@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
 #include <treadle/graph/graph.h>
 
 namespace treadle::graph {

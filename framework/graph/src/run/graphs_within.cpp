@@ -1,7 +1,7 @@
 #include "run/graphs_within.h"
 
+#include "forward/stands_for_body.h"
 #include "run/graph_data.h"
-#include "run/stands_for_body.h"
 
 namespace treadle::graph {
 namespace {

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/abilities/names_references.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/graph_state.h>
 #include <treadle/plan/lowerable.h>

@@ -6,6 +6,8 @@
 
 #include "run/graph_data.h"
 
+#include <treadle/core/model/abilities/adds_losses.h>
+
 namespace treadle::graph {
 
 /// Begins a forward in which layers may log or add losses; graphs within included. Drops what a

@@ -8,10 +8,11 @@
 #include <c10/util/SmallVector.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/model/abilities/begins_forward.h>
 #include <treadle/tensor/task_random.h>
 
-#include "run/failure.h"
-#include "run/gradient_order.h"
+#include "forward/failure.h"
+#include "forward/gradient_order.h"
 #include "run/place_text.h"
 
 // Dynamic execution: one forward of a graph, place by place.

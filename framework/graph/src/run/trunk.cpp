@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "run/failure.h"
-#include "run/gradient_order.h"
+#include "forward/failure.h"
+#include "forward/gradient_order.h"
 #include "run/graph_data.h"
 #include "run/place_text.h"
+
+#include <treadle/core/model/abilities/acts_on_positions.h>
 
 namespace treadle::graph {
 namespace {

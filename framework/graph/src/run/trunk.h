@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include <treadle/core/chunked_loss.h>
-#include <treadle/core/forward_context.h>
+#include <treadle/core/model/forward_context.h>
+#include <treadle/core/training/chunked_loss.h>
 
 namespace treadle::graph {
 

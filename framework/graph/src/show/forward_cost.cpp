@@ -1,9 +1,9 @@
-#include <treadle/core/forward_cost.h>
+#include <treadle/core/model/abilities/counts_forward.h>
 
 #include <algorithm>
 #include <string>
 
-#include <treadle/core/module_state.h>
+#include <treadle/core/components/module_state.h>
 #include <treadle/graph/cost.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/ready_parts.h>

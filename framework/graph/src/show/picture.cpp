@@ -17,7 +17,7 @@
 
 #include <treadle/base/dot.h>
 #include <treadle/base/error.h>
-#include <treadle/core/module_state.h>
+#include <treadle/core/components/module_state.h>
 #include <treadle/graph/cost.h>
 
 // Graphs as Graphviz source, and as a table. Node names are prefixed with the path of the graph

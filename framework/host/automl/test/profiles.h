@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/table_profile.h>
+#include <treadle/core/data/abilities/table_profile.h>
 
 /// Columns as a data component describes them, of 100 rows each.
 namespace treadle::automl {

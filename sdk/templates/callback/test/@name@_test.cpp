@@ -1,9 +1,9 @@
 #include <treadle/sdk.h>
 
-#include <treadle/testing/callback_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/recording_context.h>
-#include <treadle/testing/rehearsal.h>
+#include <treadle/testing/training/callback_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/model/recording_context.h>
+#include <treadle/testing/support/rehearsal.h>
 
 namespace {
 

@@ -4,10 +4,10 @@
 
 #include <ATen/ops/tensor.h>
 
-#include <treadle/testing/batches.h>
-#include <treadle/testing/data_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/testing/support/batches.h>
+#include <treadle/testing/data/data_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include <treadle/sdk.h>
 
-#include <treadle/testing/device_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/training/device_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <c10/core/GradMode.h>
 #include <torch/nn/modules/linear.h>
 
-#include <treadle/testing/gradients_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/training_fakes.h>
+#include <treadle/testing/model/gradients_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/training/training_fakes.h>
 
 namespace {
 

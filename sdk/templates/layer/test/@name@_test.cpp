@@ -3,8 +3,8 @@
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 
-#include <treadle/testing/layer_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/model/layer_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace {
 

@@ -2,9 +2,9 @@
 
 #include <ATen/ops/tensor.h>
 
-#include <treadle/testing/evaluated_rows.h>
-#include <treadle/testing/metric_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/support/evaluated_rows.h>
+#include <treadle/testing/model/metric_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 
-#include <treadle/testing/model_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/model/model_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <sstream>
 
-#include <treadle/testing/observer_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/testing/training/observer_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 namespace {
 

@@ -2,9 +2,9 @@
 
 #include <ATen/ops/full_like.h>
 
-#include <treadle/testing/optimizer_contract.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/trained_parameters.h>
+#include <treadle/testing/training/optimizer_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/training/trained_parameters.h>
 
 namespace {
 

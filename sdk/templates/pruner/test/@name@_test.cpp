@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/pruner_contract.h>
-#include <treadle/testing/study_of_jobs.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/search/pruner_contract.h>
+#include <treadle/testing/search/study_of_jobs.h>
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include <treadle/sdk.h>
 
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/schedule_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/training/schedule_contract.h>
 
 namespace {
 

@@ -3,9 +3,9 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 
-#include <treadle/testing/batches.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/sequence_contract.h>
+#include <treadle/testing/support/batches.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/data/sequence_contract.h>
 
 namespace {
 

@@ -2,9 +2,9 @@
 
 #include <fstream>
 
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/scratch_folder.h>
-#include <treadle/testing/storage_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/scratch_folder.h>
+#include <treadle/testing/search/storage_contract.h>
 
 namespace {
 

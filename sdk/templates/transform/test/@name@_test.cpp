@@ -4,9 +4,9 @@
 
 #include <ATen/ops/tensor.h>
 
-#include <treadle/testing/batches.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/transform_contract.h>
+#include <treadle/testing/support/batches.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/data/transform_contract.h>
 
 namespace {
 

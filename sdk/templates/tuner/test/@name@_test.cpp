@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/tuner_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/search/tuner_contract.h>
 
 namespace {
 

@@ -2,8 +2,8 @@
 
 #include <ATen/ops/tensor.h>
 
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/validation_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/data/validation_contract.h>
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/component_contract.h>
+#include <treadle/testing/component/component_contract.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,13 +23,13 @@
 #include <treadle/base/problem.h>
 #include <treadle/base/random.h>
 #include <treadle/tensor/process_state.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/captured_output.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/plugin_under_test.h>
-#include <treadle/testing/random_parameters.h>
-#include <treadle/testing/scratch_folder.h>
-#include <treadle/testing/unusual_process.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/captured_output.h>
+#include <treadle/testing/support/scratch_folder.h>
+#include <treadle/testing/support/unusual_process.h>
+#include <treadle/testing/training/random_parameters.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/data_contract.h>
+#include <treadle/testing/data/data_contract.h>
 
 #include <algorithm>
 #include <functional>
@@ -13,11 +13,11 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/data_provider.h>
-#include <treadle/core/source_columns.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/case_name.h>
+#include <treadle/core/data/abilities/source_columns.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/batches.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/sampler_contract.h>
+#include <treadle/testing/data/sampler_contract.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -17,11 +17,11 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/sampler.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/case_name.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/sampler.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/batches.h>
 
 #include "claim.h"
 

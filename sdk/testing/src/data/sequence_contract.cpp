@@ -1,4 +1,4 @@
-#include <treadle/testing/sequence_contract.h>
+#include <treadle/testing/data/sequence_contract.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,12 +16,12 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/sequence_provider.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/case_name.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/batches.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/stream_contract.h>
+#include <treadle/testing/data/stream_contract.h>
 
 #include <algorithm>
 #include <functional>
@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include <treadle/core/data_provider.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/case_name.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/batches.h>
 
 #include "claim.h"
 

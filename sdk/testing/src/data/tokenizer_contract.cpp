@@ -1,4 +1,4 @@
-#include <treadle/testing/tokenizer_contract.h>
+#include <treadle/testing/data/tokenizer_contract.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,9 +17,9 @@
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
 #include <treadle/base/utf8.h>
-#include <treadle/core/tokenizer.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/case_name.h>
+#include <treadle/core/data/tokenizer.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
 
 #include "claim.h"
 

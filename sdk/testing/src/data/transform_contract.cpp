@@ -1,4 +1,4 @@
-#include <treadle/testing/transform_contract.h>
+#include <treadle/testing/data/transform_contract.h>
 
 #include <cmath>
 #include <functional>
@@ -20,14 +20,14 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/fits_groups.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/transform.h>
+#include <treadle/core/data/abilities/fits_groups.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/transform.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/test_device.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/batches.h>
+#include <treadle/testing/support/test_device.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/validation_contract.h>
+#include <treadle/testing/data/validation_contract.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,9 +13,9 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/cross_validator.h>
-#include <treadle/core/set_aside.h>
-#include <treadle/testing/case_name.h>
+#include <treadle/core/validation/cross_validator.h>
+#include <treadle/core/validation/set_aside.h>
+#include <treadle/testing/component/case_name.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/graph_contract.h>
+#include <treadle/testing/graph/graph_contract.h>
 
 #include <functional>
 #include <memory>
@@ -15,18 +15,18 @@
 #include <torch/optim/adam.h>
 
 #include <treadle/base/config.h>
-#include <treadle/core/data_spec.h>
-#include <treadle/core/graph_builder.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/model/graph_builder.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/flow_document.h>
 #include <treadle/graph/graph.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/gradient_check.h>
-#include <treadle/testing/tensor_comparison.h>
-#include <treadle/testing/test_device.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/gradient_check.h>
+#include <treadle/testing/support/tensor_comparison.h>
+#include <treadle/testing/support/test_device.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/gradients_contract.h>
+#include <treadle/testing/model/gradients_contract.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -26,16 +26,16 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/gradient_strategy.h>
-#include <treadle/core/module_state.h>
-#include <treadle/core/parameter_arena.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/training/gradient_strategy.h>
+#include <treadle/core/training/parameter_arena.h>
 #include <treadle/tensor/process_state.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/tensor_comparison.h>
-#include <treadle/testing/test_device.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/batches.h>
+#include <treadle/testing/support/tensor_comparison.h>
+#include <treadle/testing/support/test_device.h>
 
 #include "claim.h"
 

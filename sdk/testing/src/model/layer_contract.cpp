@@ -1,4 +1,4 @@
-#include <treadle/testing/layer_contract.h>
+#include <treadle/testing/model/layer_contract.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,21 +22,28 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/layer.h>
-#include <treadle/core/module_state.h>
-#include <treadle/core/parameter_arena.h>
-#include <treadle/core/plugin_call.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/components/plugin_call.h>
+#include <treadle/core/model/abilities/acts_on_positions.h>
+#include <treadle/core/model/abilities/adds_losses.h>
+#include <treadle/core/model/abilities/gathers_statistics.h>
+#include <treadle/core/model/abilities/keeps_state.h>
+#include <treadle/core/model/abilities/logs_values.h>
+#include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/layer.h>
+#include <treadle/core/model/weights.h>
+#include <treadle/core/training/parameter_arena.h>
 #include <treadle/plan/folding.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/tensor/autocast.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/autograd_depth.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/gradient_check.h>
-#include <treadle/testing/plan_interpreter.h>
-#include <treadle/testing/tensor_comparison.h>
-#include <treadle/testing/test_device.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/graph/plan_interpreter.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/autograd_depth.h>
+#include <treadle/testing/support/gradient_check.h>
+#include <treadle/testing/support/tensor_comparison.h>
+#include <treadle/testing/support/test_device.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/loss_contract.h>
+#include <treadle/testing/model/loss_contract.h>
 
 #include <algorithm>
 #include <cmath>
@@ -23,17 +23,17 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/chunked_loss.h>
-#include <treadle/core/draws_samples.h>
-#include <treadle/core/loss.h>
-#include <treadle/core/scale_parameter.h>
+#include <treadle/core/training/chunked_loss.h>
+#include <treadle/core/training/draws_samples.h>
+#include <treadle/core/training/loss.h>
+#include <treadle/core/training/scale_parameter.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/gradient_check.h>
-#include <treadle/testing/targets.h>
-#include <treadle/testing/test_device.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/batches.h>
+#include <treadle/testing/support/gradient_check.h>
+#include <treadle/testing/support/targets.h>
+#include <treadle/testing/support/test_device.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/metric_contract.h>
+#include <treadle/testing/model/metric_contract.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,13 +21,13 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/fits_training_rows.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/metric_computer.h>
+#include <treadle/core/data/abilities/fits_training_rows.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/validation/metric_computer.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/evaluated_rows.h>
-#include <treadle/testing/targets.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/evaluated_rows.h>
+#include <treadle/testing/support/targets.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/model_contract.h>
+#include <treadle/testing/model/model_contract.h>
 
 #include <functional>
 #include <memory>
@@ -14,16 +14,17 @@
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/model.h>
-#include <treadle/core/module_state.h>
-#include <treadle/core/parameter_arena.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/model/weights.h>
+#include <treadle/core/training/parameter_arena.h>
 #include <treadle/engine/statistics_refresh.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/gradient_check.h>
-#include <treadle/testing/tensor_comparison.h>
-#include <treadle/testing/test_device.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/gradient_check.h>
+#include <treadle/testing/support/tensor_comparison.h>
+#include <treadle/testing/support/test_device.h>
 
 #include "claim.h"
 

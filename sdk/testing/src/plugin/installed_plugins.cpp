@@ -1,4 +1,4 @@
-#include <treadle/testing/installed_plugins.h>
+#include <treadle/testing/plugin/installed_plugins.h>
 
 #include <link.h>
 

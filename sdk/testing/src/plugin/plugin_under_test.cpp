@@ -1,9 +1,9 @@
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 #include <treadle/base/document.h>
 #include <treadle/base/error.h>
-#include <treadle/testing/installed_plugins.h>
-#include <treadle/testing/source_path.h>
+#include <treadle/testing/plugin/installed_plugins.h>
+#include <treadle/testing/support/source_path.h>
 
 #include "opened_plugin.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/pruner_contract.h>
+#include <treadle/testing/search/pruner_contract.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,10 +15,10 @@
 
 #include <gtest/gtest.h>
 
-#include <treadle/core/pruner.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/study_of_jobs.h>
+#include <treadle/search/pruner.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/search/study_of_jobs.h>
+#include <treadle/testing/support/at_once.h>
 
 #include "claim.h"
 

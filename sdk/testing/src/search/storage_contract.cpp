@@ -1,4 +1,4 @@
-#include <treadle/testing/storage_contract.h>
+#include <treadle/testing/search/storage_contract.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,11 +24,11 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-#include <treadle/core/study_storage.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/forked_process.h>
-#include <treadle/testing/scratch_folder.h>
+#include <treadle/search/study_storage.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/forked_process.h>
+#include <treadle/testing/support/scratch_folder.h>
 
 #include "claim.h"
 

@@ -1,8 +1,8 @@
-#include <treadle/testing/study_of_jobs.h>
+#include <treadle/testing/search/study_of_jobs.h>
 
 #include <treadle/base/random.h>
-#include <treadle/core/pruner.h>
-#include <treadle/testing/tuner_contract.h>
+#include <treadle/search/pruner.h>
+#include <treadle/testing/search/tuner_contract.h>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

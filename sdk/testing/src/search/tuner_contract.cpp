@@ -1,4 +1,4 @@
-#include <treadle/testing/tuner_contract.h>
+#include <treadle/testing/search/tuner_contract.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,10 +17,10 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/random.h>
-#include <treadle/core/search_space.h>
-#include <treadle/core/tuner.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/case_name.h>
+#include <treadle/search/search_space.h>
+#include <treadle/search/tuner.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/autograd_depth.h>
+#include <treadle/testing/support/autograd_depth.h>
 
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/function.h>

@@ -1,11 +1,11 @@
-#include <treadle/testing/batches.h>
+#include <treadle/testing/support/batches.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/isnan.h>
 #include <gtest/gtest.h>
-#include <treadle/core/batch.h>
-#include <treadle/core/row_reader.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/data/row_reader.h>
 #include <cstdint>
 #include <numeric>
 #include <vector>

@@ -1,4 +1,4 @@
-#include <treadle/testing/evaluated_rows.h>
+#include <treadle/testing/support/evaluated_rows.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/fits_training_rows.h>
+#include <treadle/core/data/abilities/fits_training_rows.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/targets.h>
+#include <treadle/testing/support/targets.h>
 
 namespace treadle::testing {
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/expect_problem.h>
+#include <treadle/testing/support/expect_problem.h>
 
 #include <gtest/gtest.h>
 #include <treadle/base/error.h>

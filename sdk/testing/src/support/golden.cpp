@@ -1,4 +1,4 @@
-#include <treadle/testing/golden.h>
+#include <treadle/testing/support/golden.h>
 
 #include <gtest/gtest.h>
 #include <treadle/base/error.h>

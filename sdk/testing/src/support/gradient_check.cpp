@@ -1,4 +1,4 @@
-#include <treadle/testing/gradient_check.h>
+#include <treadle/testing/support/gradient_check.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/randn.h>
@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <treadle/base/error.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/tensor_comparison.h>
+#include <treadle/testing/support/tensor_comparison.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

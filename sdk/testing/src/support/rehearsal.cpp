@@ -1,17 +1,17 @@
-#include <treadle/testing/rehearsal.h>
+#include <treadle/testing/support/rehearsal.h>
 
 #include <cmath>
 
 #include <ATen/ops/equal.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
-#include <treadle/core/module_state.h>
-#include <treadle/core/training_callback.h>
-#include <treadle/core/training_workflow.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/training/training_callback.h>
+#include <treadle/core/training/training_workflow.h>
 #include <treadle/engine/session.h>
-#include <treadle/testing/recording_context.h>
-#include <treadle/testing/tiny_data.h>
-#include <treadle/testing/training_fakes.h>
+#include <treadle/testing/model/recording_context.h>
+#include <treadle/testing/support/tiny_data.h>
+#include <treadle/testing/training/training_fakes.h>
 #include <memory>
 #include <string>
 #include <utility>

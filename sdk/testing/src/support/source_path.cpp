@@ -1,4 +1,4 @@
-#include <treadle/testing/source_path.h>
+#include <treadle/testing/support/source_path.h>
 
 #include <cstdlib>
 

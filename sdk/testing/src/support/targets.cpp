@@ -1,12 +1,12 @@
-#include <treadle/testing/targets.h>
+#include <treadle/testing/support/targets.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/where.h>
-#include <treadle/core/batch.h>
-#include <treadle/core/data_spec.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/data/data_spec.h>
 #include <cstdint>
 #include <string>
 #include <utility>

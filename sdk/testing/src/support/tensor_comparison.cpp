@@ -1,4 +1,4 @@
-#include <treadle/testing/tensor_comparison.h>
+#include <treadle/testing/support/tensor_comparison.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>

@@ -1,4 +1,4 @@
-#include <treadle/testing/test_device.h>
+#include <treadle/testing/support/test_device.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/randn.h>
@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 #include <treadle/base/config.h>
 #include <treadle/base/error.h>
-#include <treadle/core/device_backend.h>
+#include <treadle/core/devices/device_backend.h>
 #include <treadle/tensor/task_random.h>
-#include <treadle/testing/installed_plugins.h>
-#include <treadle/testing/tensor_comparison.h>
+#include <treadle/testing/plugin/installed_plugins.h>
+#include <treadle/testing/support/tensor_comparison.h>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include <treadle/testing/tiny_data.h>
+#include <treadle/testing/support/tiny_data.h>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/rand.h>
@@ -7,9 +7,9 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <treadle/base/error.h>
-#include <treadle/core/batch.h>
-#include <treadle/core/data_provider.h>
-#include <treadle/core/matrix_rows.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/matrix_rows.h>
 #include <treadle/tensor/task_random.h>
 #include <cstdint>
 #include <functional>

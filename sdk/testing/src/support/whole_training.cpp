@@ -1,9 +1,9 @@
-#include <treadle/testing/whole_training.h>
+#include <treadle/testing/support/whole_training.h>
 
 #include <gtest/gtest.h>
 #include <treadle/base/error.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/rehearsal.h>
+#include <treadle/testing/support/batches.h>
+#include <treadle/testing/support/rehearsal.h>
 #include <functional>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include <treadle/testing/callback_contract.h>
+#include <treadle/testing/training/callback_contract.h>
 
 #include <algorithm>
 #include <functional>
@@ -9,11 +9,11 @@
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/training_callback.h>
+#include <treadle/core/training/training_callback.h>
 #include <treadle/tensor/process_state.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/recording_control.h>
-#include <treadle/testing/whole_training.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/whole_training.h>
+#include <treadle/testing/training/recording_control.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/device_contract.h>
+#include <treadle/testing/training/device_contract.h>
 
 #include <cstdint>
 #include <functional>
@@ -21,19 +21,19 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/device_backend.h>
-#include <treadle/core/matrix_rows.h>
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/devices/device_backend.h>
+#include <treadle/core/model/tensor_spec.h>
 #include <treadle/engine/batch_pipeline.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/tensor/torch_versions.h>
-#include <treadle/testing/at_once.h>
-#include <treadle/testing/batches.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/targets.h>
-#include <treadle/testing/whole_training.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/batches.h>
+#include <treadle/testing/support/targets.h>
+#include <treadle/testing/support/whole_training.h>
 
 #include "claim.h"
 

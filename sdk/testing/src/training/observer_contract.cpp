@@ -1,4 +1,4 @@
-#include <treadle/testing/observer_contract.h>
+#include <treadle/testing/training/observer_contract.h>
 
 #include <filesystem>
 #include <functional>
@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/scratch_folder.h>
-#include <treadle/testing/told_run.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/scratch_folder.h>
+#include <treadle/testing/training/told_run.h>
 
 #include "claim.h"
 

@@ -1,4 +1,4 @@
-#include <treadle/testing/optimizer_contract.h>
+#include <treadle/testing/training/optimizer_contract.h>
 
 #include <cmath>
 #include <functional>
@@ -12,10 +12,10 @@
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
-#include <treadle/core/optimizer.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/test_device.h>
-#include <treadle/testing/trained_parameters.h>
+#include <treadle/core/training/optimizer.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/test_device.h>
+#include <treadle/testing/training/trained_parameters.h>
 
 #include "claim.h"
 

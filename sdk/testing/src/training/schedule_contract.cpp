@@ -1,4 +1,4 @@
-#include <treadle/testing/schedule_contract.h>
+#include <treadle/testing/training/schedule_contract.h>
 
 #include <cmath>
 #include <functional>
@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <treadle/core/learning_rate_schedule.h>
-#include <treadle/testing/case_name.h>
+#include <treadle/core/training/learning_rate_schedule.h>
+#include <treadle/testing/component/case_name.h>
 
 #include "claim.h"
 

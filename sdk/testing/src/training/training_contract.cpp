@@ -1,4 +1,4 @@
-#include <treadle/testing/training_contract.h>
+#include <treadle/testing/training/training_contract.h>
 
 #include <functional>
 #include <memory>
@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
-#include <treadle/testing/case_name.h>
-#include <treadle/testing/rehearsal.h>
-#include <treadle/testing/whole_training.h>
+#include <treadle/testing/component/case_name.h>
+#include <treadle/testing/support/rehearsal.h>
+#include <treadle/testing/support/whole_training.h>
 
 #include "claim.h"
 

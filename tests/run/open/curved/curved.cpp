@@ -1,8 +1,8 @@
 // A plugin that defines a kind of component of its own, and uses what others make of it.
 #include <memory>
 
-#include <treadle/core/learning_rate_schedule.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/training/learning_rate_schedule.h>
 #include <treadle/plugin.h>
 
 #include "../curve.h"

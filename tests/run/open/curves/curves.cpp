@@ -2,7 +2,7 @@
 #include <cmath>
 #include <memory>
 
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
 #include <treadle/plugin.h>
 
 #include "../curve.h"

@@ -9,12 +9,12 @@
 #include <c10/core/ScalarType.h>
 
 #include <treadle/base/random.h>
-#include <treadle/core/batch_stream.h>
-#include <treadle/core/data_provider.h>
-#include <treadle/core/device_backend.h>
-#include <treadle/core/row_reader.h>
-#include <treadle/core/sampler.h>
-#include <treadle/core/timeline.h>
+#include <treadle/core/data/batch_stream.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/row_reader.h>
+#include <treadle/core/data/sampler.h>
+#include <treadle/core/devices/device_backend.h>
+#include <treadle/core/history/timeline.h>
 #include <treadle/engine/batch_preparation.h>
 
 namespace treadle::engine {

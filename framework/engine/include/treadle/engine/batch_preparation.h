@@ -10,9 +10,9 @@
 #include <c10/core/ScalarType.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/batch.h>
-#include <treadle/core/data_spec.h>
-#include <treadle/core/transform.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/data/transform.h>
 
 namespace treadle::engine {
 

@@ -5,9 +5,9 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
-#include <treadle/core/batch.h>
-#include <treadle/core/state_dict.h>
-#include <treadle/core/timeline.h>
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/history/timeline.h>
 
 /// Copies between the host and a device, counted in the run's timeline. On a CPU nothing
 /// crosses and nothing is counted.

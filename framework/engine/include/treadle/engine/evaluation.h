@@ -6,14 +6,14 @@
 #include <stop_token>
 #include <vector>
 
-#include <treadle/core/batch_stream.h>
-#include <treadle/core/data_spec.h>
-#include <treadle/core/metric_computer.h>
-#include <treadle/core/model.h>
-#include <treadle/core/model_spec.h>
-#include <treadle/core/objective.h>
-#include <treadle/core/precision.h>
-#include <treadle/core/timeline.h>
+#include <treadle/core/data/batch_stream.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/history/timeline.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/model/model_spec.h>
+#include <treadle/core/precision/precision.h>
+#include <treadle/core/training/objective.h>
+#include <treadle/core/validation/metric_computer.h>
 #include <treadle/engine/batch_preparation.h>
 #include <treadle/engine/loss_totals.h>
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/metric_computer.h>
-#include <treadle/core/objective.h>
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/training/objective.h>
+#include <treadle/core/validation/metric_computer.h>
 
 namespace treadle::engine {
 

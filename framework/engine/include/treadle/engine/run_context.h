@@ -5,8 +5,8 @@
 #include <string>
 
 #include <treadle/base/random.h>
-#include <treadle/core/run_observer.h>
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/history/run_observer.h>
 
 namespace treadle::engine {
 

@@ -9,12 +9,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/duration.h>
-#include <treadle/core/batch_stream.h>
-#include <treadle/core/device_backend.h>
-#include <treadle/core/learning_rate_schedule.h>
-#include <treadle/core/metric_computer.h>
-#include <treadle/core/training_callback.h>
-#include <treadle/core/training_workflow.h>
+#include <treadle/core/data/batch_stream.h>
+#include <treadle/core/devices/device_backend.h>
+#include <treadle/core/training/learning_rate_schedule.h>
+#include <treadle/core/training/training_callback.h>
+#include <treadle/core/training/training_workflow.h>
+#include <treadle/core/validation/metric_computer.h>
 #include <treadle/engine/batch_preparation.h>
 #include <treadle/engine/run_context.h>
 #include <treadle/engine/training_step.h>

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <stop_token>
 
-#include <treadle/core/batch_stream.h>
-#include <treadle/core/model.h>
+#include <treadle/core/data/batch_stream.h>
+#include <treadle/core/model/model.h>
 
 namespace treadle::engine {
 

@@ -5,8 +5,8 @@
 
 #include <c10/core/ScalarType.h>
 
-#include <treadle/core/data_provider.h>
-#include <treadle/core/matrix_rows.h>
+#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/matrix_rows.h>
 
 namespace treadle::engine {
 

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/device_backend.h>
-#include <treadle/core/gradient_strategy.h>
-#include <treadle/core/metric_computer.h>
-#include <treadle/core/model.h>
-#include <treadle/core/objective.h>
-#include <treadle/core/optimizer.h>
-#include <treadle/core/parameter_arena.h>
-#include <treadle/core/precision.h>
-#include <treadle/core/timeline.h>
+#include <treadle/core/devices/device_backend.h>
+#include <treadle/core/history/timeline.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/precision/precision.h>
+#include <treadle/core/training/gradient_strategy.h>
+#include <treadle/core/training/objective.h>
+#include <treadle/core/training/optimizer.h>
+#include <treadle/core/training/parameter_arena.h>
+#include <treadle/core/validation/metric_computer.h>
 #include <treadle/engine/loss_scale.h>
 #include <treadle/engine/loss_totals.h>
 

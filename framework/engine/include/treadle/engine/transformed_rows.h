@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include <treadle/core/row_reader.h>
+#include <treadle/core/data/row_reader.h>
 #include <treadle/engine/batch_preparation.h>
 
 namespace treadle::engine {

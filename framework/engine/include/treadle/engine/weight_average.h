@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/model.h>
-#include <treadle/core/parameter_arena.h>
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/training/parameter_arena.h>
 
 namespace treadle::engine {
 

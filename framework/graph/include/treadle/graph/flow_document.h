@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/config.h>
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
 #include <treadle/graph/flow_builder.h>
 
 /// Flows in the form of documents: an array of steps, each of them a layer with the keys of the

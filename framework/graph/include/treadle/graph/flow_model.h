@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include <treadle/core/model_spec.h>
+#include <treadle/core/model/model_spec.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/graph.h>
 

@@ -9,12 +9,17 @@
 #include <string_view>
 #include <vector>
 
-#include <treadle/core/forward_cost.h>
-#include <treadle/core/layer.h>
-#include <treadle/core/logged_values.h>
-#include <treadle/core/model.h>
-#include <treadle/core/model_abilities.h>
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/abilities/chooses_execution.h>
+#include <treadle/core/model/abilities/counts_forward.h>
+#include <treadle/core/model/abilities/estimates_work.h>
+#include <treadle/core/model/abilities/keeps_state.h>
+#include <treadle/core/model/abilities/logs_values.h>
+#include <treadle/core/model/abilities/names_parts.h>
+#include <treadle/core/model/abilities/prepares_for_inference.h>
+#include <treadle/core/model/layer.h>
+#include <treadle/core/model/logged_values.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/model/tensor_spec.h>
 #include <treadle/graph/graph_state.h>
 
 namespace treadle::plan {

@@ -10,7 +10,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
 #include <treadle/graph/profile.h>
 
 namespace treadle {

@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 #include <treadle/graph/flow_builder.h>
 #include <treadle/graph/graph.h>
 #include <treadle/graph/part.h>

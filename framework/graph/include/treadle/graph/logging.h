@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/trend_recorder.h>
+#include <treadle/core/history/trend_recorder.h>
 #include <treadle/graph/graph_state.h>
 
 namespace treadle::graph {

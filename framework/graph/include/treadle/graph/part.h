@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-#include <treadle/core/layer.h>
+#include <treadle/core/model/layer.h>
 
 namespace treadle {
 class GraphBuilder;

@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/model.h>
+#include <treadle/core/model/model.h>
 #include <treadle/plan/plan.h>
 
 namespace treadle::graph {

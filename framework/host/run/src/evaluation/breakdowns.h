@@ -2,10 +2,10 @@
 
 #include <span>
 
-#include <treadle/core/row_list.h>
+#include <treadle/core/data/row_list.h>
 
 #include "evaluation/fitted_metrics.h"
-#include "load/metric.h"
+#include "evaluation/metric.h"
 
 namespace treadle::internal {
 

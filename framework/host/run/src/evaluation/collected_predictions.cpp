@@ -5,6 +5,7 @@
 #include <ATen/ops/index_select.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/data/port_spec.h>
 
 namespace treadle::internal {
 namespace {

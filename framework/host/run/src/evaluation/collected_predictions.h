@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/metric_computer.h>
+#include <treadle/core/validation/metric_computer.h>
 
 namespace treadle::internal {
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include <treadle/core/fits_training_rows.h>
-#include <treadle/core/plugin_call.h>
-#include <treadle/core/sequence_provider.h>
-#include <treadle/core/set_aside.h>
+#include <treadle/core/components/plugin_call.h>
+#include <treadle/core/data/abilities/fits_training_rows.h>
+#include <treadle/core/data/sequence_provider.h>
+#include <treadle/core/validation/set_aside.h>
 
 namespace treadle::internal {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/row_list.h>
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/data/row_list.h>
 
-#include "evaluation/evaluated_rows.h"
-#include "load/metric.h"
+#include "data/evaluated_rows.h"
+#include "evaluation/metric.h"
 
 namespace treadle::internal {
 

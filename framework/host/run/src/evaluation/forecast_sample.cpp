@@ -11,7 +11,7 @@
 #include <ATen/ops/stack.h>
 
 #include <treadle/base/error.h>
-#include <treadle/core/sequence_provider.h>
+#include <treadle/core/data/sequence_provider.h>
 
 namespace treadle::internal {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/metric_computer.h>
-#include <treadle/core/row_list.h>
+#include <treadle/core/data/row_list.h>
+#include <treadle/core/validation/metric_computer.h>
 
-#include "evaluation/evaluated_rows.h"
+#include "data/evaluated_rows.h"
 
 namespace treadle::internal {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/metric_computer.h>
+#include <treadle/core/validation/metric_computer.h>
 
-#include "evaluation/evaluated_rows.h"
+#include "data/evaluated_rows.h"
 #include "evaluation/fitted_metrics.h"
 
 namespace treadle::internal {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include <treadle/core/run_observer.h>
+#include <treadle/core/history/run_observer.h>
 
 #include "events/run_observers.h"
 

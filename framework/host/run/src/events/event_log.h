@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/atomic_file.h>
-#include <treadle/core/run_observer.h>
+#include <treadle/core/history/run_observer.h>
 
 namespace treadle::internal {
 

@@ -287,7 +287,7 @@ HistoryFile::Row HistoryFile::row_of(const HistoryLine& line, std::size_t column
   return row;
 }
 
-std::vector<ReportInput::Curve> HistoryFile::read(const fs::path& path) {
+std::vector<TrainingCurve> HistoryFile::read(const fs::path& path) {
   HistoryFile file(path, Unopened{});
   std::ifstream stream(path);
   file.load(stream, Damage::kIsAnError);
@@ -387,10 +387,10 @@ void HistoryFile::sync() {
   file_->sync();
 }
 
-std::vector<ReportInput::Curve> HistoryFile::curves(const std::vector<std::string>& fits) const {
-  std::vector<ReportInput::Curve> curves;
+std::vector<TrainingCurve> HistoryFile::curves(const std::vector<std::string>& fits) const {
+  std::vector<TrainingCurve> curves;
   for (const std::string& fit : fits) {
-    ReportInput::Curve curve{fit, {}};
+    TrainingCurve curve{fit, {}};
     for (const Row& row : rows_) {
       if (row.fit == fit)
         curve.epochs.push_back(row.summary);

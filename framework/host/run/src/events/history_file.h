@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <treadle/base/atomic_file.h>
-#include <treadle/core/run_observer.h>
-#include <treadle/host/run/report.h>
+#include <treadle/core/history/run_observer.h>
+#include <treadle/host/run/training_curve.h>
 
 namespace treadle::internal {
 
@@ -34,9 +34,9 @@ class HistoryFile final : public RunObserver {
   /// Makes the rows so far survive a power failure.
   void sync();
   /// The rows of a file, by training, in the order of their first rows; the file is left as it is.
-  static std::vector<ReportInput::Curve> read(const std::filesystem::path& path);
+  static std::vector<TrainingCurve> read(const std::filesystem::path& path);
   /// All rows, by training, for the report.
-  std::vector<ReportInput::Curve> curves(const std::vector<std::string>& fits) const;
+  std::vector<TrainingCurve> curves(const std::vector<std::string>& fits) const;
 
  private:
   struct Row {

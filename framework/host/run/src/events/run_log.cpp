@@ -58,7 +58,7 @@ void RunLog::restore(const std::string& fit, const std::string& rows, const std:
 }
 
 std::vector<EpochSummary> RunLog::epochs_of(const std::string& fit) {
-  std::vector<ReportInput::Curve> curves = this->curves({fit});
+  std::vector<TrainingCurve> curves = this->curves({fit});
   return curves.empty() ? std::vector<EpochSummary>() : std::move(curves.front().epochs);
 }
 
@@ -66,8 +66,8 @@ void RunLog::finish(const std::vector<std::string>& fits) {
   observers_.between_calls([&] { history_.finish(fits); });
 }
 
-std::vector<ReportInput::Curve> RunLog::curves(const std::vector<std::string>& fits) {
-  std::vector<ReportInput::Curve> curves;
+std::vector<TrainingCurve> RunLog::curves(const std::vector<std::string>& fits) {
+  std::vector<TrainingCurve> curves;
   observers_.between_calls([&] { curves = history_.curves(fits); });
   return curves;
 }

@@ -44,7 +44,7 @@ class RunLog {
   std::vector<EpochSummary> epochs_of(const std::string& fit);
   /// Puts history.csv into the order of `fits`; other rows are damage.
   void finish(const std::vector<std::string>& fits);
-  std::vector<ReportInput::Curve> curves(const std::vector<std::string>& fits);
+  std::vector<TrainingCurve> curves(const std::vector<std::string>& fits);
   std::string started_at();
 
  private:

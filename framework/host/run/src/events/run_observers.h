@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <treadle/base/error.h>
-#include <treadle/core/run_observer.h>
+#include <treadle/core/history/run_observer.h>
 
 namespace treadle::internal {
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/timeline.h>
+#include <treadle/core/history/timeline.h>
 
 namespace treadle::internal {
 

@@ -11,7 +11,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
-#include <treadle/core/fit_id.h>
+#include <treadle/core/components/fit_id.h>
 #include <treadle/engine/stage_graph.h>
 #include <treadle/host/catalog/workflow_document.h>
 

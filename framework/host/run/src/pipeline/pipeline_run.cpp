@@ -18,11 +18,11 @@
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/run_folder.h>
 
-#include "load/dataset.h"
-#include "load/document_slots.h"
+#include "context/run_conditions.h"
+#include "data/dataset.h"
+#include "document/document_slots.h"
 #include "pipeline/stage_document.h"
 #include "pipeline/stage_reference.h"
-#include "session/run_conditions.h"
 
 // A pipeline's folder has pipeline.json, and for each stage "stages/NAME.json" (what its inputs
 // were, and where it is) beside "stages/NAME-<time>", the folder of an ordinary run, or of

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include <treadle/core/search_space.h>
+#include <treadle/search/search_space.h>
 
 namespace treadle::report {
 

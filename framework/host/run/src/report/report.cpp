@@ -3,15 +3,15 @@
 #include <optional>
 #include <utility>
 
-#include "report/report_adaptation.h"
-#include "report/report_data.h"
-#include "report/report_folds.h"
 #include "report/report_html.h"
-#include "report/report_model.h"
 #include "report/report_page.h"
-#include "report/report_search.h"
-#include "report/report_sections.h"
-#include "report/report_structure.h"
+#include "report/sections/report_adaptation.h"
+#include "report/sections/report_data.h"
+#include "report/sections/report_folds.h"
+#include "report/sections/report_model.h"
+#include "report/sections/report_search.h"
+#include "report/sections/report_sections.h"
+#include "report/sections/report_structure.h"
 
 namespace treadle {
 namespace {

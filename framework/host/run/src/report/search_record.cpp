@@ -12,9 +12,9 @@
 
 #include <treadle/base/config.h>
 #include <treadle/base/error.h>
-#include <treadle/core/history.h>
+#include <treadle/core/history/history.h>
 
-#include "report/json_path.h"
+#include "result/json_path.h"
 #include "store/trial_paths.h"
 
 namespace treadle::report {
@@ -115,7 +115,7 @@ Number value_at(const EpochSummary& epoch, const std::string& objective) {
   return found ? found->value : Number(kNone);
 }
 
-using Fits = std::vector<const ReportInput::Curve*>;
+using Fits = std::vector<const TrainingCurve*>;
 
 /// The mean over the fits of a trial, those that are undefined left out, for the epochs that each
 /// of them has. Where all have ended,
@@ -135,12 +135,12 @@ SearchRecord::Curve mean_curve(const Fits& fits, const std::string& objective, b
     }
   };
   std::map<std::int64_t, Sum> sums;
-  for (const ReportInput::Curve* fit : fits) {
+  for (const TrainingCurve* fit : fits) {
     for (const EpochSummary& epoch : fit->epochs) {
       sums[epoch.epoch].add(value_at(epoch, objective));
     }
   }
-  for (const ReportInput::Curve* fit : fits) {
+  for (const TrainingCurve* fit : fits) {
     const EpochSummary& last = fit->epochs.back();
     for (auto later = sums.upper_bound(last.epoch); have_ended && later != sums.end(); ++later) {
       later->second.add(value_at(last, objective));
@@ -249,17 +249,17 @@ std::vector<std::size_t> best_first(const SearchRecord& search) {
   return order;
 }
 
-std::vector<ReportInput::Curve> own_curves(const ReportInput& input) {
-  std::vector<ReportInput::Curve> own;
+std::vector<TrainingCurve> own_curves(const ReportInput& input) {
+  std::vector<TrainingCurve> own;
   std::copy_if(input.curves.begin(), input.curves.end(), std::back_inserter(own),
-               [](const ReportInput::Curve& curve) { return !trial_in_path(curve.fit); });
+               [](const TrainingCurve& curve) { return !trial_in_path(curve.fit); });
   return own;
 }
 
 std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const ReportInput& input,
                                               std::size_t objective) {
   std::map<std::int64_t, Fits> fits;
-  for (const ReportInput::Curve& curve : input.curves) {
+  for (const TrainingCurve& curve : input.curves) {
     const auto number = trial_in_path(curve.fit);
     if (number && !curve.epochs.empty())
       fits[*number].push_back(&curve);

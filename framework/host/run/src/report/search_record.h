@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/search_space.h>
 #include <treadle/host/run/report.h>
+#include <treadle/search/search_space.h>
 
 namespace treadle::report {
 
@@ -80,7 +80,7 @@ std::optional<SearchRecord> read_search(const nlohmann::json& result);
 std::vector<std::size_t> best_first(const SearchRecord& search);
 
 /// The curves that belong to no trial: those of the run's own fits.
-std::vector<ReportInput::Curve> own_curves(const ReportInput& input);
+std::vector<TrainingCurve> own_curves(const ReportInput& input);
 
 /// The values of an objective by epoch, for each trial; empty where nothing is known.
 ///

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
 #include <treadle/tensor/safetensors.h>
 
 #include "store/state_tree.h"

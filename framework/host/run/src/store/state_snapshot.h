@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
 
 namespace treadle::internal {
 

@@ -7,7 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
 
 /// A StateDict taken apart, as files have it: values and structure as JSON, tensors by their paths
 /// "part/part/name".

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
 
 /// How a layer is lowered to operations of a compiled plan. Needed by authors of layers; a layer
 /// without it works in compiled graphs as well, as an opaque call that autograd differentiates.

@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
 
 /// An operation of a compiled plan: a kernel that writes into given outputs, and its backward.
 /// Needed by layers that implement treadle::Lowerable (lowerable.h) with kernels of their own.

@@ -7,8 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/model.h>
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/model/tensor_spec.h>
 #include <treadle/plan/op.h>
 
 /// Ready-made operations for layers that implement Lowerable.

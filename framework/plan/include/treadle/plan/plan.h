@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
 
 /// A compiled graph, for inspection. Made by Graph::compile() (treadle/graph/graph.h).
 namespace treadle::plan {

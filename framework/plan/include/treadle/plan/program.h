@@ -13,7 +13,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
-#include <treadle/core/tensor_spec.h>
+#include <treadle/core/model/tensor_spec.h>
 #include <treadle/plan/fused_kernel.h>
 #include <treadle/plan/plan.h>
 

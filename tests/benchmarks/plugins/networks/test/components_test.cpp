@@ -1,4 +1,4 @@
-#include <treadle/testing/component_contract.h>
+#include <treadle/testing/component/component_contract.h>
 
 namespace {
 

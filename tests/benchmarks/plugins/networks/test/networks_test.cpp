@@ -5,8 +5,8 @@
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/zeros.h>
 
-#include <treadle/testing/model_contract.h>
-#include <treadle/testing/plugin_under_test.h>
+#include <treadle/testing/model/model_contract.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace {
 

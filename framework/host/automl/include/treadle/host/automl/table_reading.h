@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/table_profile.h>
+#include <treadle/core/data/abilities/table_profile.h>
 
 /// Tables to documents: what `workflow-runner auto` decides, without training anything.
 namespace treadle::automl {

@@ -9,7 +9,7 @@ namespace treadle {
 
 /// How this program and its libraries were built, as far as a plugin must have been built alike.
 struct HostBuild {
-  std::string fingerprint;          ///< key=value lines, see treadle/core/fingerprint.h
+  std::string fingerprint;          ///< key=value lines, see treadle/core/components/fingerprint.h
   std::vector<std::string> needed;  ///< the libraries that libtreadle-core is linked to
 };
 

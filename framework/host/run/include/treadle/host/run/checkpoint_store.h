@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
 #include <treadle/engine/run_context.h>
 
 namespace treadle {

@@ -9,8 +9,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <treadle/core/data_spec.h>
-#include <treadle/core/row_list.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/data/row_list.h>
 #include <treadle/host/run/runtime.h>
 
 namespace treadle {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <treadle/core/table_profile.h>
+#include <treadle/core/data/abilities/table_profile.h>
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/run/runtime.h>
 

@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include <treadle/core/device_backend.h>
+#include <treadle/core/devices/device_backend.h>
 #include <treadle/host/run/runtime.h>
 
 namespace treadle {
 
-/// What models can be trained on here.
+/// The devices of this machine.
 struct DeviceListing {
   struct Found {
     std::string name;  ///< as documents have it: "cpu", "cuda:0"
@@ -20,7 +20,7 @@ struct DeviceListing {
   };
   std::vector<Found> found;
   std::vector<Absent> absent;
-  std::string preferred;  ///< what "auto" stands for; empty: nothing was found
+  std::string preferred;  ///< the device of "auto"; empty where none was found
 };
 
 /// Loads every device plugin and lets it look.

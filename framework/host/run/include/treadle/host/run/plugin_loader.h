@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
 #include <treadle/host/catalog/plugin_catalog.h>
 
 namespace treadle {

@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/data_spec.h>
-#include <treadle/core/predictions.h>
-#include <treadle/core/quantized_weights.h>
+#include <treadle/core/data/data_spec.h>
+#include <treadle/core/validation/predictions.h>
+#include <treadle/host/run/exported_model.h>
 #include <treadle/host/run/runtime.h>
 
 namespace treadle {
@@ -121,13 +121,5 @@ class Predictor {
   explicit Predictor(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-/// Writes the model of a finished run as one file with all that predicting needs: weights, the
-/// document, fitted transforms and data dictionaries, and which plugins the run used. It is a
-/// safetensors file. With a `dtype`, its floating-point parameters are in that dtype:
-/// quantized_weights.h. Throws StorageError when the folder holds no such run, a weight cannot be
-/// in that dtype, or the file cannot be written.
-void export_model(const std::filesystem::path& run_folder, const std::filesystem::path& file,
-                  std::optional<WeightDtype> dtype = std::nullopt);
 
 }  // namespace treadle

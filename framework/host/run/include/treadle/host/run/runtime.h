@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/core/plugin_registry.h>
+#include <treadle/core/components/plugin_registry.h>
 #include <treadle/host/catalog/plugin_catalog.h>
 #include <treadle/host/catalog/plugin_settings.h>
 #include <treadle/host/catalog/workflow_document.h>

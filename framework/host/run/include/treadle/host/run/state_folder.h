@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include <treadle/core/state_dict.h>
+#include <treadle/core/components/state_dict.h>
 
 namespace treadle {
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include <treadle/core/trend_recorder.h>
+#include <treadle/core/history/trend_recorder.h>
 
 namespace treadle {
 

@@ -1,0 +1,212 @@
+#include "records/run_records.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
+
+#include "records/json_member.h"
+#include "records/run_history.h"
+
+namespace treadle::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// Null for a file that is not there, or not complete JSON.
+Json json_of(const fs::path& path) {
+  std::ifstream file(path);
+  if (!file)
+    return {};
+  Json value = parse_json(file);
+  return value.is_discarded() ? Json() : value;
+}
+
+/// Whether a process works on the run: it holds the lock of the folder. Asked only for runs that
+/// have no result; a shared lock for an instant does not end anybody's run.
+bool is_locked(const fs::path& folder) {
+  const int file = ::open((folder / ".lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return false;
+  const bool locked = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(file);
+  return locked;
+}
+
+/// The first metric of the last epoch, else its loss.
+void add_metric(const RunHistory& history, RunRecord& record) {
+  if (history.size() == 0)
+    return;
+  const std::size_t last = history.size() - 1;
+  const std::vector<std::string> metrics = history.metrics();
+  const bool has_metric = !metrics.empty() && !history.text(last, metrics.front()).empty();
+  const bool is_validated = !history.text(last, "val_loss").empty();
+  record.metric = has_metric ? metrics.front() : "loss";
+  if (const auto number = history.number(last, has_metric     ? metrics.front()
+                                               : is_validated ? "val_loss"
+                                                              : "train_loss"))
+    record.metric_value = *number;
+}
+
+std::int64_t count_in_last_line(const RunHistory& history, std::string_view column) {
+  const std::optional<double> count =
+      history.size() == 0 ? std::nullopt : history.number(history.size() - 1, column);
+  return static_cast<std::int64_t>(count.value_or(0));
+}
+
+std::optional<double> time_in(const std::string& line) {
+  const Json event = parse_json(line);
+  const Json& time = event.is_discarded() ? Json() : member(event, "time");
+  return time.is_number() ? std::optional(time.get<double>()) : std::nullopt;
+}
+
+/// When the first and the last event were.
+void read_times(RunRecord& record) {
+  std::ifstream file(record.folder / "events.jsonl");
+  std::string line;
+  std::optional<double> last;
+  while (std::getline(file, line)) {
+    const std::optional<double> time = time_in(line);
+    if (!time)
+      continue;
+    if (!record.started)
+      record.started = time;
+    last = time;
+  }
+  if (last && record.started)
+    record.seconds = *last - *record.started;
+}
+
+bool is_run(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / "workflow.json", error);
+}
+
+}  // namespace
+
+std::string_view state_word(RunState state) {
+  switch (state) {
+    case RunState::kFinished:
+      return "finished";
+    case RunState::kRunning:
+      return "running";
+    case RunState::kDamaged:
+      return "damaged";
+    case RunState::kStopped:
+      break;
+  }
+  return "stopped";
+}
+
+RunRecord read_run(const fs::path& folder) {
+  if (!is_run(folder)) {
+    throw StorageError(folder.string() + ": is not the folder of a run: it has no workflow.json");
+  }
+  RunRecord record;
+  record.folder = folder;
+  record.document = json_of(folder / "workflow.json");
+  if (!record.document.is_object()) {
+    throw StorageError(
+        (folder / "workflow.json").string() +
+        ": is damaged: it is not a JSON object; restore the file, or delete the run");
+  }
+  const Json& name = member(record.document, "name");
+  record.name = name.is_string() ? name.get<std::string>() : folder.filename().string();
+  record.result = json_of(folder / "result.json");
+  if (record.result.is_object() && record.document.contains("search"))
+    record.best = json_of(folder / "best.json");
+  read_times(record);
+  if (record.result.is_object()) {
+    record.state = RunState::kFinished;
+    record.epochs = record.result.value("total_epochs", std::int64_t{0});
+    if (!record.result.contains("total_epochs")) {  // folds without a model of all rows
+      for (const Json& fold : member(record.result, "fold_results"))
+        record.epochs = std::max(record.epochs, fold.value("total_epochs", std::int64_t{0}));
+    }
+    record.planned_epochs = record.epochs;
+    const Json& passed = member(member(record.result, "time"), "seconds");
+    if (passed.is_number())
+      record.seconds = passed.get<double>();
+    const std::vector<ResultNumber> numbers = result_numbers(record.result);
+    const ResultNumber& main = numbers[numbers.size() > 1 ? 1 : 0];
+    record.metric = main.name;
+    record.metric_value = main.value;
+    return record;
+  }
+  record.state = is_locked(folder) ? RunState::kRunning : RunState::kStopped;
+  const RunHistory history(folder);
+  record.epochs = count_in_last_line(history, "epoch");
+  record.planned_epochs = count_in_last_line(history, "epochs");
+  add_metric(history, record);
+  return record;
+}
+
+std::vector<RunRecord> runs_in(const fs::path& folder) {
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  if (error) {
+    throw StorageError(folder.string() + ": cannot be read: " + error.message() +
+                       "; name the folder of the runs with --dir");
+  }
+  std::vector<RunRecord> runs;
+  for (const fs::directory_entry& found : entry) {
+    if (!is_run(found.path()))
+      continue;
+    try {
+      runs.push_back(read_run(found.path()));
+    } catch (const StorageError&) {
+      RunRecord& damaged = runs.emplace_back();
+      damaged.folder = found.path();
+      damaged.name = found.path().filename().string();
+      damaged.state = RunState::kDamaged;
+    }
+  }
+  std::sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
+    return std::pair(a.started.value_or(0), a.folder) > std::pair(b.started.value_or(0), b.folder);
+  });
+  return runs;
+}
+
+std::vector<ResultNumber> result_numbers(const Json& result) {
+  const Json& folds = member(result, "mean_loss");
+  const Json& tested = member(member(result, "prequential"), "loss");
+  const Json& validation =
+      tested.is_number() ? tested : member(member(result, "validation"), "loss");
+  std::vector<ResultNumber> numbers{{"loss",
+                                     folds.is_number()        ? folds
+                                     : validation.is_number() ? validation
+                                                              : member(result, "final_loss"),
+                                     "lower"}};
+  const Json& metrics = member(result, "metrics");
+  for (const Json& metric : member(result, "metric_list")) {
+    const Json& name = member(metric, "name");
+    if (name.is_string() && metrics.contains(name.get<std::string>())) {
+      numbers.push_back({name.get<std::string>(), member(metrics, name.get<std::string>()),
+                         metric.value("better", "")});
+    }
+  }
+  return numbers;
+}
+
+std::optional<ResultNumber> window_variance(const Json& result) {
+  const Json& tested = member(result, "prequential");
+  const Json& metric = member(member(tested, "recovery"), "metric");
+  if (!metric.is_string())
+    return std::nullopt;
+  const std::string name = metric.get<std::string>();
+  const Json& variances = member(tested, "variances");
+  return ResultNumber{name + " variance",
+                      member(name == "loss" ? variances : member(variances, "metrics"), name),
+                      "lower"};
+}
+
+}  // namespace treadle::cli

@@ -1,7 +1,0 @@
-#include <treadle/core/solves_last_layer.h>
-
-namespace treadle {
-
-SolvesLastLayer::~SolvesLastLayer() = default;
-
-}  // namespace treadle

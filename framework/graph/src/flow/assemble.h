@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <treadle/base/problem.h>
+#include <treadle/core/model/layer.h>
+#include <treadle/graph/flow_builder.h>
+
+namespace treadle::graph {
+
+/// Flows and graphs within each other: a forward goes as deep on the stack, and so does building.
+inline constexpr std::size_t kMostLevels = 100;
+
+/// Wires a flow, makes its layers and checks sizes. `spec` null: sizes are not known. With any
+/// problem: null, and `problems` has all of them. `levels`: how many flows stand in each other
+/// here, this one included.
+std::shared_ptr<Graph> assemble_graph(const FlowBuilder& flow, const LayerSpec* spec,
+                                      std::vector<Problem>& problems, std::size_t levels);
+/// The same, throwing them as a DocumentError.
+std::shared_ptr<Graph> assemble_graph(const FlowBuilder& flow, const LayerSpec* spec);
+
+}  // namespace treadle::graph

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <treadle/core/history/run_observer.h>
+#include <treadle/core/model/model.h>
+#include <treadle/host/run/model_drawing.h>
+
+namespace treadle {
+
+struct RunOptions {
+  /// The run's folder is made in here: `<name>-<time>`.
+  std::filesystem::path output = "runs";
+  /// Once requested, the step in progress is finished and saved; the call then throws Interrupted.
+  std::stop_token stop;
+  /// Receive the events of the run, beside the observers in the document. Not owned.
+  std::vector<RunObserver*> observers;
+  /// For resume_run() and continue_run(): go on although plugins, libtorch, BLAS, CPU, kind of
+  /// device or data are not those the run began with.
+  bool allow_differences = false;
+  /// For resume_run(): a device in place of the one that the run began on, as documents name it.
+  /// Empty: that one.
+  std::string device;
+  /// Set by join_search(): another process has begun the search, and trains the best.
+  bool joins = false;
+  /// Where to write a trace of all threads, however the run ends: Chrome's trace format. Empty:
+  /// nowhere.
+  std::filesystem::path trace;
+  /// Bytes that the run may still take, or nothing for any number: trainings begin beside each
+  /// other as far as they fit. Null: the limit of system and cgroups. Called on the run's
+  /// threads, one call at a time; throws nothing.
+  std::function<std::optional<std::int64_t>()> available_memory;
+  /// Draws the trained model for the report; null, or an empty drawing, where it cannot be drawn.
+  /// Called once, on a thread of the run; throws nothing.
+  std::function<ModelDrawing(Model&)> draw_model;
+};
+
+}  // namespace treadle

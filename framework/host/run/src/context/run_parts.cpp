@@ -1,0 +1,76 @@
+#include "context/run_parts.h"
+
+#include <utility>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/host/catalog/plugin_lock.h>
+
+#include "context/continuation.h"
+#include "runtime/run_record.h"
+
+// open_data() writes three files that everything later relies on. For a resumed run the comparison
+// with its beginning comes first, so a refusal changes none of them. workflow.json is written last,
+// with the choices that the data decided.
+
+namespace treadle::internal {
+namespace {
+
+std::vector<std::unique_ptr<RunObserver>> observers_of(const Runtime& runtime,
+                                                       const ResolvedWorkflow& workflow) {
+  runtime.expect_usable(workflow.resolved);
+  return make_each<RunObserver>(runtime, workflow, "observers");
+}
+
+}  // namespace
+
+RunParts::RunParts(const Runtime& runtime, ResolvedWorkflow workflow, const RunOptions& options,
+                   RunFolder folder, bool resumed)
+    : runtime(runtime),
+      options(options),
+      folder(std::move(folder)),
+      resumed(resumed),
+      budget(budget_for(workflow)),
+      timeline(!options.trace.empty()),
+      log(this->folder, options.observers, observers_of(runtime, workflow)),
+      workflow_(std::move(workflow)) {}
+
+const ResolvedWorkflow& RunParts::workflow() const {
+  return components_ ? components_->workflow() : workflow_;
+}
+
+void RunParts::open_data(const std::function<void(DocumentComponents&)>& find_batch_size) {
+  const Timeline::Span span(&timeline, Phase::kLoading);
+  dataset_.emplace(runtime, workflow_);
+  components_.emplace(runtime, workflow_, *dataset_);
+  if (components_->has_open_batch_size()) {
+    components_->make_plan();
+    find_batch_size(*components_);
+  }
+  const nlohmann::json& resolved = workflow().resolved;
+  const PluginLock plugins =
+      PluginLock::of(used_plugins(runtime.catalog(), runtime.schemas(), resolved));
+  conditions_ =
+      RunConditions(environment_record(plugins, resolved,
+                                       {dataset_->provider().content_hash(), dataset_->row_count(),
+                                        source_hash_of(dataset_->provider())},
+                                       components_->device().kind, budget.workers()),
+                    document_identity(runtime.registry(), resolved), components_->choices());
+  const auto note = [this](const std::string& text) { log.note(text); };
+  if (resumed)
+    conditions_.compare_with_beginning(folder, options.allow_differences, note);
+  write_file_atomically(folder.environment(), conditions_.text());
+  write_file_atomically(folder.plugin_lock(), plugins.text());
+  // Now with what the document left open.
+  write_file_atomically(folder.document(), write_workflow(resolved));
+  if (conditions_.environment().contains(kContinued))
+    note(continued_text(conditions_.environment().at(kContinued)));
+  for (const std::string& choice : components_->choices())
+    note(choice);
+  if (conditions_.environment().at("blas") == "reference") {
+    note(
+        "warning: the reference BLAS is in use, which is 10 to 20 times slower than OpenBLAS; "
+        "install libopenblas0-pthread");
+  }
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <c10/core/Stream.h>
+
+#include <treadle/core/training/adaptation.h>
+#include <treadle/core/training/structure_search.h>
+#include <treadle/engine/batch_pipeline.h>
+#include <treadle/engine/session.h>
+#include <treadle/host/run/checkpoint_store.h>
+
+#include "components/document_components.h"
+#include "components/fitted_losses.h"
+#include "data/known_groups.h"
+#include "evaluation/fitted_metrics.h"
+
+namespace treadle::internal {
+
+/// Which rows one training gets.
+struct FitRows {
+  RowList training;
+  RowList validation;  ///< empty: every row trains
+  /// Not 0: a refit of exactly so many epochs.
+  std::int64_t fixed_epochs = 0;
+  RowList test = {};  ///< empty: this training's model is not tested
+};
+
+/// One training with everything it owns: its transforms, fitted on its own rows, its model, its
+/// streams of random numbers, and its stream of work on the device. Nothing is shared with another
+/// fit but the raw data.
+class Fit {
+ public:
+  Fit(const DocumentComponents& components, FitId id, FitRows rows, Timeline* timeline = nullptr);
+  ~Fit();
+
+  const FitId& id() const { return id_; }
+  const DocumentComponents& components() const { return components_; }
+  const RandomStreams& random() const { return random_; }
+  /// Weights to begin with, instead of the document's. Expects a call before prepare().
+  void start_from(StateDict weights) { start_weights_ = std::move(weights); }
+  /// The training ends with the epoch in which this has passed. Expects a call before prepare().
+  void end_by(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
+  /// Brings transforms, model and sources to life. `saved` transforms are restored instead of
+  /// fitted.
+  void prepare(const StateDict* saved_preprocessing);
+  engine::TrainingResult train(engine::RunContext& context);
+  /// Whether there is nothing to train.
+  bool has_no_parameters() const { return model_->parameters().empty(); }
+  bool has_validation_rows() const { return !rows_.validation.empty(); }
+  /// On the validation rows, with the document's metrics and the report's. Expects validation rows.
+  engine::ValidationResult validate(std::stop_token stop);
+
+  /// On the test rows, with the same metrics, anew. Expects test rows, and that training is over.
+  engine::ValidationResult test(std::stop_token stop);
+
+  /// What the loop recorded of a training that tests each batch before it trains on it; nothing for
+  /// other loops.
+  std::optional<AdaptationRecord> adaptation() const;
+
+  /// What the loop chose of the structures of the model; empty for loops that choose none.
+  std::vector<StructureRecord> structures() const;
+  /// See RecordsStructures.
+  std::optional<std::int64_t> max_parameters() const;
+
+  /// What people should know of how it began.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  Model& model() { return *model_; }
+  const ModelSpec& model_spec() const { return model_spec_; }
+  /// Transforms, fitted losses and data dictionaries.
+  StateDict preprocessing() const;
+  /// Whether the loss is in other units than the data's targets.
+  bool transforms_targets() const;
+  /// What the report's metrics have seen, so that folds can be put together.
+  /// Of the test rows, where there are any.
+  const std::vector<Metric>& report_metrics() const {
+    return tested_metrics_.empty() ? report_metrics_ : tested_metrics_;
+  }
+
+ private:
+  std::vector<const Transform*> transforms() const;
+  RowList rows_to_fit() const;
+  RowList rows_beside_structure(double fraction);
+  void open_structure_rows();
+  std::int64_t fewest_rows() const;
+  void end_with_the_data();
+  void load_given_weights();
+  void draw_weights_as_float32();
+  void move_to_device();
+  void finish_on_device() const;
+  /// Gives metrics what they need of the training rows, to be shown `rows`.
+  void ready(const std::vector<Metric>& metrics, const std::vector<Metric>& report_metrics,
+             const RowList& rows) const;
+
+  const DocumentComponents& components_;
+  FitId id_;
+  FitRows rows_;
+  Timeline* const timeline_;
+  const c10::Stream stream_;  // all work of this fit on its device
+  RandomStreams random_;
+  std::optional<StateDict> start_weights_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
+  std::vector<std::unique_ptr<Transform>> transforms_;
+  KnownGroups known_groups_;  // to the transforms
+  engine::BatchPreparation preparation_;
+  ModelSpec model_spec_;
+  FittedLosses losses_;
+  FittedMetrics fitted_metrics_;
+  std::optional<Objective> objective_;
+  std::shared_ptr<Model> model_;
+  std::vector<std::shared_ptr<Model>> replicas_;  // for the shards of a step after the first
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<OptimizerGroup> groups_;
+  std::unique_ptr<LearningRateSchedule> schedule_;
+  std::unique_ptr<TrainingWorkflow> loop_;
+  std::unique_ptr<GradientStrategy> gradients_;
+  std::vector<std::unique_ptr<TrainingCallback>> callbacks_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<engine::BatchPipeline> training_;
+  std::unique_ptr<engine::BatchPipeline> validation_;
+  RowList structure_rows_;  // set aside; empty: no structure is searched
+  std::unique_ptr<engine::BatchPipeline> structure_training_;
+  std::unique_ptr<engine::BatchPipeline> structure_evaluation_;
+  std::vector<Metric> metrics_;
+  std::vector<Metric> report_metrics_;
+  std::vector<Metric> tested_metrics_;  // the same, of test()
+  engine::SessionSetup setup_;
+  std::vector<std::string> notes_;
+};
+
+/// What `"execution": "auto"` decided for the model: "compiled", or "dynamic, because …". Empty
+/// where nobody left it open.
+std::string execution_choice(const Model& model);
+
+/// Restores transforms from what Fit::preprocessing() gave.
+void load_transforms(const std::vector<std::unique_ptr<Transform>>& transforms,
+                     const StateDict& preprocessing);
+
+}  // namespace treadle::internal

@@ -1,0 +1,96 @@
+#include "model/prediction_pool.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/logit.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+
+#include <treadle/base/error.h>
+
+namespace treadle::internal {
+namespace {
+
+constexpr double kLeast = std::numeric_limits<float>::epsilon();
+
+/// sum_m w_m x_m, where each x_m has the shape of the predictions.
+template <typename Member>
+at::Tensor weighted_sum(const at::Tensor& weights, std::size_t members, Member&& member) {
+  at::Tensor sum;
+  for (std::size_t m = 0; m < members; ++m) {
+    const at::Tensor x = member(m);
+    const at::Tensor part = x.mul(weights[static_cast<std::int64_t>(m)].to(x.options()));
+    sum = sum.defined() ? sum.add_(part) : part;
+  }
+  return sum;
+}
+
+constexpr const char* kLogarithmic = "logarithmic";
+
+nlohmann::json json_of(const at::Tensor& numbers) {
+  const at::Tensor of = numbers.contiguous();
+  return std::vector<double>(of.data_ptr<double>(), of.data_ptr<double>() + of.numel());
+}
+
+}  // namespace
+
+void write_pool(const PredictionPool& pool, nlohmann::json& record) {
+  record["pool"] = pool.kind == PredictionPool::Kind::kLinear ? "linear" : kLogarithmic;
+  if (pool.intercept.defined())
+    record["intercept"] = json_of(pool.intercept);
+  std::int64_t member = 0;
+  for (nlohmann::json& listed : record.at("members")) {
+    const nlohmann::json weights = json_of(pool.weights[member++]);
+    listed["weight"] = weights.size() == 1 ? weights.front() : weights;
+  }
+}
+
+PredictionPool read_pool(const nlohmann::json& record) {
+  PredictionPool pool;
+  pool.kind = record.at("pool").get<std::string>() == kLogarithmic
+                  ? PredictionPool::Kind::kLogarithmic
+                  : PredictionPool::Kind::kLinear;
+  if (record.contains("intercept"))
+    pool.intercept = at::tensor(record.at("intercept").get<std::vector<double>>(), at::kDouble);
+  std::vector<at::Tensor> weights;
+  record.at("members").at(0);  // there is one
+  for (const nlohmann::json& listed : record.at("members")) {
+    const nlohmann::json& weight = listed.at("weight");
+    weights.push_back(weight.is_array() ? at::tensor(weight.get<std::vector<double>>(), at::kDouble)
+                                        : at::full({1}, weight.get<double>(), at::kDouble));
+    if (weights.back().numel() == 0 || weights.back().numel() != weights.front().numel())
+      throw StorageError("the members of the ensemble have weights of different lengths");
+  }
+  pool.weights = at::stack(weights);
+  return pool;
+}
+
+at::Tensor logits_of(TargetKind target, const at::Tensor& probabilities) {
+  const at::Tensor p = probabilities.to(at::kDouble);
+  return target == TargetKind::kLabels ? at::logit(p, kLeast) : p.clamp_min(kLeast).log();
+}
+
+at::Tensor PredictionPool::operator()(TargetKind target,
+                                      std::span<const at::Tensor> predictions) const {
+  TREADLE_EXPECTS(static_cast<std::int64_t>(predictions.size()) == weights.size(0),
+                  "there is a weight for each member");
+  if (kind == Kind::kLinear)
+    return weighted_sum(weights, predictions.size(), [&](std::size_t m) { return predictions[m]; });
+  at::Tensor logits = weighted_sum(weights, predictions.size(), [&](std::size_t m) {
+    return logits_of(target, predictions[m]);
+  });
+  if (intercept.defined())
+    logits += intercept.to(logits.device());
+  const at::Tensor pooled =
+      target == TargetKind::kLabels ? at::sigmoid(logits) : at::softmax(logits, -1);
+  return pooled.to(predictions.front().scalar_type());
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <span>
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json.hpp>
+
+#include <treadle/core/data/data_spec.h>
+
+namespace treadle::internal {
+
+/// How the predictions of the members of an ensemble become one.
+///
+/// kLinear: their weighted sum. kLogarithmic, of probabilities only: p_c ~ exp(b_c + sum_m w_m log
+/// p_mc), each label of kLabels for itself (C. Genest and J. Zidek, "Combining probability
+/// distributions", Statistical Science 1(1), 1986); several that are sure of the same make it
+/// surer, which a mean cannot.
+struct PredictionPool {
+  enum class Kind { kLinear, kLogarithmic };
+
+  Kind kind = Kind::kLinear;
+  at::Tensor weights;    ///< float64 [members, 1], or [members, width]: for each number or label
+  at::Tensor intercept;  ///< b, float64 [width]; undefined: zeros. Of kLogarithmic
+
+  /// `predictions`: as Prediction::values of a target of this kind, of each member, all of one
+  /// shape and dtype, which the result has too.
+  at::Tensor operator()(TargetKind target, std::span<const at::Tensor> predictions) const;
+};
+
+/// As the record of an ensemble has it: "pool", "intercept", and in each of its "members" a
+/// "weight", which is a number or one for each number or label.
+void write_pool(const PredictionPool& pool, nlohmann::json& record);
+/// Throws a nlohmann::json::exception where `record` has none, and a StorageError for weights that
+/// do not fit each other.
+PredictionPool read_pool(const nlohmann::json& record);
+
+/// Of probabilities, what a logarithmic pool adds up: log p for classes and distributions, the log
+/// odds for labels. float64; probabilities closer to 0 or 1 than float32 tells are taken as that
+/// close.
+at::Tensor logits_of(TargetKind target, const at::Tensor& probabilities);
+
+}  // namespace treadle::internal

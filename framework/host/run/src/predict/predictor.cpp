@@ -1,0 +1,527 @@
+#include <treadle/host/run/predictor.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <c10/core/GradMode.h>
+
+#include <treadle/base/atomic_file.h>
+#include <treadle/base/json_words.h>
+#include <treadle/core/components/module_state.h>
+#include <treadle/core/data/abilities/source_columns.h>
+#include <treadle/core/data/group_names.h>
+#include <treadle/core/model/tensor_spec.h>
+#include <treadle/core/training/draws_samples.h>
+#include <treadle/engine/batch_pipeline.h>
+#include <treadle/engine/evaluation.h>
+#include <treadle/engine/transformed_rows.h>
+
+#include "data/series_times.h"
+#include "data/target_units.h"
+#include "evaluation/breakdowns.h"
+#include "events/history_file.h"
+#include "fit/fit.h"
+#include "model/saved_model.h"
+#include "predict/continued_forecast.h"
+#include "predict/draw_requests.h"
+#include "predict/prediction_writer.h"
+#include "predict/restored_model.h"
+#include "resources/run_device.h"
+#include "result/result_json.h"
+
+namespace treadle {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Throws a DataError unless these are rows as `port` has them.
+void expect_rows(const PortSpec& port, const at::Tensor& given) {
+  std::vector<std::int64_t> expected{kVaries};
+  expected.insert(expected.end(), port.shape.begin(), port.shape.end());
+  bool fits = given.defined() && given.dim() == static_cast<std::int64_t>(expected.size());
+  for (std::size_t i = 1; fits && i < expected.size(); ++i)
+    fits = expected[i] == kVaries || given.size(static_cast<std::int64_t>(i)) == expected[i];
+  if (fits)
+    return;
+  throw DataError("input \"" + port.name + "\": expected " +
+                  TensorSpec(expected, port.dtype).text() + ", got " +
+                  (given.defined() ? TensorSpec::of(given).text() : "nothing"));
+}
+
+}  // namespace
+
+struct Predictor::Impl : internal::RestoredModel {
+  Impl(const Runtime& runtime, internal::SavedModel stored)
+      : Impl(runtime, std::move(stored.members), std::move(stored.pool), std::move(stored)) {}
+  /// Of `stored`, whose ensemble has been taken out of it.
+  Impl(const Runtime& runtime, std::vector<internal::SavedModel> of_ensemble,
+       internal::PredictionPool of_members, internal::SavedModel&& stored)
+      : RestoredModel(runtime, std::move(stored), Use::kWholeBatches), pool(std::move(of_members)) {
+    for (internal::SavedModel& member : of_ensemble)
+      members.push_back(std::make_unique<Impl>(runtime, std::move(member)));
+  }
+
+  /// Of an ensemble: their predictions become its own, and this model's are not used.
+  std::vector<std::unique_ptr<Impl>> members;
+  internal::PredictionPool pool;
+
+  /// How many series are continued at once: their windows and samples are in some memory.
+  std::int64_t series_within_memory(std::int64_t lookback, std::int64_t steps,
+                                    const SampleOptions& samples) const {
+    constexpr std::int64_t kNumbers = std::int64_t{1} << 24;
+    std::int64_t columns = 0;
+    for (const PortSpec& port : components.data_spec().inputs)
+      columns += port.shape.empty() || port.shape.back() == kVaries ? 1 : port.shape.back();
+    const std::int64_t of_series = std::max<std::int64_t>(samples.count, 1) * (lookback + steps) *
+                                   std::max<std::int64_t>(columns, 1);
+    return std::max<std::int64_t>(kNumbers / of_series, 1);
+  }
+
+  /// Throws a UsageError unless so many samples can be drawn of each target.
+  void expect_drawn(const SampleOptions& samples) const {
+    if (samples.count < 0 || samples.count > SampleOptions::kMost) {
+      throw UsageError("the number of samples is from 1 to " +
+                       std::to_string(SampleOptions::kMost) + ", got " +
+                       std::to_string(samples.count));
+    }
+    if (samples.count > 0 && !members.empty()) {
+      throw UsageError(
+          "the model is an ensemble, which pools the predictions of its members; it has no "
+          "distribution to draw samples from");
+    }
+    for (std::size_t target = 0; samples.count > 0 && target < objective->targets().size();
+         ++target) {
+      const Loss* const loss = objective->predicts(target);
+      if (loss == nullptr || loss->ask<DrawsSamples>() != nullptr)
+        continue;
+      throw UsageError("target " + quote_text(objective->targets()[target].name) +
+                       " is predicted by " + loss->origin() +
+                       ", which is no distribution to draw samples from; train with gaussian_nll, "
+                       "student_t_nll, negative_binomial_nll or gaussian_mixture_nll, or predict "
+                       "without samples");
+    }
+  }
+
+  /// The document's metrics and the report's.
+  std::vector<internal::Metric> metrics_for(const internal::EvaluatedRows& rows) const {
+    std::vector<internal::Metric> all = components.make_metrics();
+    const bool has_rows = rows.rows != nullptr;
+    metrics.use_in(all, has_rows ? rows.rows->groups() : at::Tensor());
+    std::vector<internal::Metric> report = components.make_report_metrics();
+    std::move(report.begin(), report.end(), std::back_inserter(all));
+    if (!has_rows)
+      return all;
+    std::vector<internal::Metric> parts = components.make_breakdowns(rows);
+    internal::ready_breakdowns(parts, metrics, rows, RowList::range(0, rows.rows->rows()));
+    std::move(parts.begin(), parts.end(), std::back_inserter(all));
+    return all;
+  }
+
+  /// For rows as the training data has them, as many as there are; their groups have the training's
+  /// numbers. `samples` may be null.
+  Predictions predict_rows(const Batch& rows, const engine::DrawRequest* samples) const {
+    if (!members.empty())
+      return pooled(rows);
+    const at::NoGradGuard no_gradients;
+    Predictions all;
+    const std::int64_t most = pipeline_options(samples != nullptr ? samples->count : 0).batch_size;
+    for (std::int64_t begin = 0; begin < rows.size(); begin += most) {
+      Batch some = rows.slice(begin, std::min(most, rows.size() - begin));
+      for (at::Tensor& input : some.inputs)
+        input = input.clone();  // transforms change rows in place
+      engine::BatchPreparation::Memory memory;
+      preparation.before_transfer(some, ApplyContext{}, memory);
+      Predictions part = internal::within_memory_of(
+          components.device(), [&] { return engine::predict(setup(preparation, samples), some); });
+      if (all.empty()) {
+        all = std::move(part);
+        continue;
+      }
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i].values = at::cat({all[i].values, part[i].values});
+        for (std::size_t k = 0; k < all[i].extras.size(); ++k)
+          all[i].extras[k].values = at::cat({all[i].extras[k].values, part[i].extras[k].values});
+        if (samples != nullptr && all[i].samples.defined())
+          all[i].samples = at::cat({all[i].samples, part[i].samples}, 1);
+      }
+    }
+    return all;
+  }
+
+  Predictions pooled(const Batch& rows) const {
+    std::vector<at::Tensor> of_members;
+    for (const std::unique_ptr<Impl>& member : members)
+      of_members.push_back(member->predict_rows(rows, nullptr).front().values);
+    const TargetKind kind = components.data_spec().targets.front().kind;
+    return {{kind, pool(kind, of_members)}};
+  }
+
+  /// `visit` with the predictions of the ensemble, for rows that are read again.
+  Visit of_ensemble(Visit visit, const RowReader& rows) const {
+    if (members.empty())
+      return visit;
+    return [this, visit = std::move(visit), &rows](const Predictions&, const Batch& batch) {
+      const auto* const first = batch.rows.data_ptr<std::int64_t>();
+      Batch read;
+      rows.gather({first, static_cast<std::size_t>(batch.size())}, read);
+      visit(pooled(read), batch);
+    };
+  }
+
+  /// Gives each of `writers` the predictions for a file, with the columns that `keep` names.
+  /// Returns the number of its rows.
+  std::int64_t write_predictions(const fs::path& data, const std::vector<std::string>& keep,
+                                 const SampleOptions& samples,
+                                 std::span<internal::PredictionWriter* const> writers) const;
+
+  /// Lets what `visiting` makes for the rows see predictions for all rows of open data. Their
+  /// EvaluatedRows are empty where they can only be read in order.
+  engine::EvaluationTotals over_rows(
+      const DataProvider& provider,
+      const std::function<Visit(const internal::EvaluatedRows&)>& visiting,
+      const SampleOptions& drawn = {}) const {
+    const auto* rows = provider.ask<RowReader>();
+    internal::EvaluatedRows evaluated{rows, rows, provider.ask<GroupNames>()};
+    std::unique_ptr<SampleReader> samples;
+    if (rows == nullptr)
+      return over_stream(provider, visiting(evaluated), drawn);
+    if ((samples = samples_of(*rows)) != nullptr)
+      evaluated.rows = rows = samples.get();
+    const Visit visit = of_ensemble(visiting(evaluated), *rows);
+    return evaluate(evaluated, RowList::range(0, rows->rows()), visit,
+                    internal::request_of(drawn).get());
+  }
+
+  /// The same for data that can only be read in order.
+  engine::EvaluationTotals over_stream(const DataProvider& provider, const Visit& visit,
+                                       const SampleOptions& drawn) const {
+    if (provider.stream_rows() == DataProvider::kEndless)
+      throw DataError("the data has no end; predicting and evaluating need data that has one");
+    engine::StreamInput input;
+    input.data = &provider;
+    input.window_rows = std::max(pipeline_options().batch_size, std::int64_t{1024});
+    const auto request = internal::request_of(drawn);
+    engine::EvaluationTotals totals;
+    run_within_memory([&] {
+      const engine::BatchPreparation of_rows = preparation_of(provider.spec());
+      engine::BatchPipeline pipeline(input, of_rows, pipeline_options(drawn.count),
+                                     RandomStreams(0));
+      totals = engine::evaluate(setup(of_rows, request.get()), *pipeline.epoch(0), {}, visit);
+    });
+    return totals;
+  }
+};
+
+Predictor Predictor::load(const Runtime& runtime, const fs::path& saved,
+                          const std::string& device) {
+  return Predictor(internal::restored<Impl>(runtime, saved, device));
+}
+
+Predictor::Predictor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Predictor::~Predictor() = default;
+Predictor::Predictor(Predictor&&) noexcept = default;
+
+const DataSpec& Predictor::data_spec() const {
+  return impl_->components.data_spec();
+}
+
+Predictions Predictor::predict(std::span<const at::Tensor> inputs,
+                               const PredictOptions& options) const {
+  const at::NoGradGuard no_gradients;
+  impl_->expect_drawn(options.samples);
+  const std::vector<PortSpec>& ports = data_spec().inputs;
+  if (inputs.size() != ports.size()) {
+    throw DataError("the model takes " + std::to_string(ports.size()) +
+                    (ports.size() == 1 ? " input" : " inputs") + ", got " +
+                    std::to_string(inputs.size()));
+  }
+  Batch batch;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    expect_rows(ports[i], inputs[i]);
+    // Numbers are as exact as they were given, and need not be whole where the training had bytes.
+    const bool takes_numbers = ports[i].dtype == at::kByte || at::isFloatingType(ports[i].dtype);
+    const at::ScalarType given = inputs[i].scalar_type();
+    const at::ScalarType dtype = !takes_numbers                ? ports[i].dtype
+                                 : given == at::kDouble        ? at::kDouble
+                                 : at::isFloatingType(given)   ? at::kFloat
+                                 : ports[i].dtype == at::kByte ? at::kByte
+                                                               : at::kDouble;
+    // A copy: transforms change rows in place.
+    batch.inputs.push_back(inputs[i].to(dtype).clone(at::MemoryFormat::Contiguous));
+  }
+  batch.rows = at::arange(inputs.front().size(0), at::kLong);
+  batch.groups = impl_->groups.numbers_of(options.groups, batch.size());
+  if (!impl_->members.empty())
+    return impl_->pooled(batch);
+  engine::BatchPreparation::Memory memory;
+  impl_->preparation.before_transfer(batch, ApplyContext{}, memory);
+  const auto request = internal::request_of(options.samples);
+  return internal::within_memory_of(impl_->components.device(), [&] {
+    return engine::predict(impl_->setup(impl_->preparation, request.get()), batch);
+  });
+}
+
+Prediction Predictor::predict(const at::Tensor& features, const PredictOptions& options) const {
+  if (data_spec().targets.size() != 1) {
+    throw UsageError("the model predicts " + std::to_string(data_spec().targets.size()) +
+                     " targets; pass its inputs as a list to get all of them");
+  }
+  return std::move(predict(std::span(&features, 1), options).front());
+}
+
+namespace {
+
+std::string series_name(const internal::EvaluatedRows& data, std::int64_t row) {
+  const auto group = data.source->groups()[row].item<std::int64_t>();
+  return data.names != nullptr ? data.names->name_of(group) : std::to_string(group);
+}
+
+/// The series and the time of what samples predict, as far as the data has them.
+void label_samples(const internal::EvaluatedRows& data, internal::PredictionWriter& writer) {
+  const SampleReader* const samples = data.rows->samples();
+  if (samples == nullptr)
+    return;
+  const auto times = std::make_shared<const internal::SeriesTimes>(*data.source);
+  const bool has_series = data.source->groups().defined();
+  std::vector<std::string> names;
+  if (has_series)
+    names.emplace_back("series");
+  if (times->has_times())
+    names.emplace_back("time");
+  if (names.empty())
+    return;
+  writer.label(
+      names, [=](std::int64_t row, std::int64_t position, std::vector<std::string>& texts) {
+        const SourceRows source = samples->source_rows(row);
+        if (has_series)
+          texts.push_back(series_name(data, source.inputs.begin));
+        if (times->has_times())
+          texts.push_back(times->text(source.inputs.begin, source.targets.begin + position));
+      });
+}
+
+/// The last sample of each series, where it ends with the last row: that it is given, or that it
+/// predicts, where columns known in advance are filled in for it.
+std::vector<std::int64_t> last_samples(const SampleReader& samples,
+                                       const std::vector<RowRange>& series) {
+  std::vector<std::int64_t> chosen;
+  std::int64_t sample = 0;
+  for (const RowRange& one : series) {
+    std::optional<std::int64_t> last;
+    for (; sample < samples.rows() && samples.source_rows(sample).inputs.begin < one.end; ++sample)
+      last = sample;
+    if (!last)
+      continue;
+    const SourceRows rows = samples.source_rows(*last);
+    if (rows.inputs.end == one.end || rows.targets.end == one.end)
+      chosen.push_back(*last);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::path& output,
+                                              std::int64_t steps,
+                                              const SampleOptions& drawn) const {
+  TREADLE_EXPECTS(steps >= 1, "there is a step to predict");
+  impl_->expect_drawn(drawn);
+  const auto provider = impl_->open(data, OpenRequest::Purpose::kPredict);
+  const auto* const source = provider->ask<RowReader>();
+  const std::unique_ptr<SampleReader> samples =
+      source == nullptr ? nullptr : impl_->samples_of(*source);
+  if (samples == nullptr) {
+    throw UsageError(
+        "the model of this run predicts rows, not the steps after a series: its document has no "
+        "\"sequence\"; predict without a horizon");
+  }
+  const internal::EvaluatedRows evaluated{samples.get(), source, provider->ask<GroupNames>()};
+  const internal::SeriesTimes times(*source);
+  const std::vector<std::int64_t> chosen = last_samples(*samples, series_of(*source));
+  if (chosen.empty())
+    throw DataError(data.string() + ": no sample ends with the last row of its series");
+  const SourceRows first = samples->source_rows(chosen.front());
+  const std::int64_t gap = first.targets.begin - first.inputs.end;
+  if (gap < 0)
+    throw UsageError("the model of this run labels rows that are there; it continues no series");
+
+  const std::int64_t horizon = first.targets.size();
+  std::vector<internal::PredictedNumber> columns;
+  if (steps > horizon) {
+    if (samples->spec().inputs.size() > 1) {
+      throw UsageError(
+          "beyond its horizon a model is given what it has predicted, and this one has "
+          "a further input \"" +
+          samples->spec().inputs[1].name + "\", which is not predicted; predict at most " +
+          std::to_string(horizon) + " steps");
+    }
+    if (gap > 0) {
+      throw UsageError("the model predicts from " + std::to_string(gap) +
+                       " rows after the last on, so it cannot be given what it predicted; predict "
+                       "at most " +
+                       std::to_string(horizon) + " steps");
+    }
+    columns = internal::predicted_columns(
+        *impl_->open(data, OpenRequest::Purpose::kEvaluate)->ask<RowReader>());
+  }
+  const internal::ContinuedForecast forecast(
+      [&](const Batch& windows, const engine::DrawRequest* request) {
+        return impl_->predict_rows(windows, request);
+      },
+      horizon, std::move(columns));
+  const at::Tensor groups = impl_->groups.numbers_in(evaluated);
+
+  std::vector<TargetSpec> targets = data_spec().targets;
+  for (TargetSpec& target : targets) {
+    const std::int64_t width = target.kind == TargetKind::kClasses ? 0 : target.width();
+    target.shape =
+        width == 0 ? std::vector<std::int64_t>{steps} : std::vector<std::int64_t>{steps, width};
+  }
+  WrittenPredictions counted;
+  write_file_atomically(output, [&](FileWriter& file) {
+    internal::PredictionWriter writer(file, targets, {});
+    std::vector<std::string> names;
+    const bool has_series = source->groups().defined();
+    if (has_series)
+      names.emplace_back("series");
+    if (times.has_times())
+      names.emplace_back("time");
+    writer.label(
+        names, [&](std::int64_t row, std::int64_t position, std::vector<std::string>& texts) {
+          const SourceRows rows = samples->source_rows(chosen[static_cast<std::size_t>(row)]);
+          if (has_series)
+            texts.push_back(series_name(evaluated, rows.inputs.begin));
+          if (times.has_times())
+            texts.push_back(times.text(rows.inputs.begin, rows.targets.begin + position));
+        });
+    // Some series at a time: each has as many windows as samples.
+    const auto count = static_cast<std::int64_t>(chosen.size());
+    const std::int64_t at_once = impl_->series_within_memory(first.inputs.size(), steps, drawn);
+    for (std::int64_t begin = 0; begin < count; begin += at_once) {
+      const std::int64_t end = std::min(begin + at_once, count);
+      Batch windows;
+      samples->gather(std::span(chosen).subspan(static_cast<std::size_t>(begin),
+                                                static_cast<std::size_t>(end - begin)),
+                      windows);
+      windows.groups = groups.defined() ? groups.index_select(0, windows.rows) : groups;
+      windows.rows = at::arange(begin, end, at::kLong);
+      Batch written;
+      written.rows = windows.rows;
+      writer.write(forecast.of(std::move(windows), steps, drawn), written);
+    }
+    counted.crossed = writer.crossed();
+  });
+  counted.rows = static_cast<std::int64_t>(chosen.size()) * steps;
+  return counted;
+}
+
+std::int64_t Predictor::Impl::write_predictions(
+    const fs::path& data, const std::vector<std::string>& keep, const SampleOptions& samples,
+    std::span<internal::PredictionWriter* const> writers) const {
+  const auto provider = open(data, OpenRequest::Purpose::kPredict);
+  if (!keep.empty() && components.workflow().resolved.contains("sequence")) {
+    throw UsageError(
+        "--keep copies columns of the data's rows, and the model of this run predicts samples "
+        "made of several rows; leave --keep out");
+  }
+  if (!keep.empty()) {
+    const auto* const source = provider->ask<SourceColumns>();
+    if (source == nullptr) {
+      throw UsageError("the columns of " + data.string() +
+                       " cannot be kept: the data of this run has no columns with texts; leave "
+                       "--keep out");
+    }
+    const std::vector<std::vector<std::string>> texts = source->texts(keep);
+    for (internal::PredictionWriter* const writer : writers)
+      writer->keep(keep, texts);
+  }
+  const auto visiting = [&](const internal::EvaluatedRows& evaluated) -> Visit {
+    for (internal::PredictionWriter* const writer : writers) {
+      if (evaluated.rows != nullptr)
+        label_samples(evaluated, *writer);
+    }
+    return [&](const Predictions& predictions, const Batch& batch) {
+      for (internal::PredictionWriter* const writer : writers)
+        writer->write(predictions, batch);
+    };
+  };
+  return over_rows(*provider, visiting, samples).rows;
+}
+
+WrittenPredictions Predictor::predict_file(const fs::path& data, const fs::path& output,
+                                           const std::vector<std::string>& keep,
+                                           const SampleOptions& samples) const {
+  impl_->expect_drawn(samples);
+  WrittenPredictions written;
+  write_file_atomically(output, [&](FileWriter& file) {
+    internal::PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
+    written.rows = impl_->write_predictions(data, keep, samples, std::array{&writer});
+    written.crossed = writer.crossed();
+  });
+  return written;
+}
+
+std::int64_t Predictor::label_file(const fs::path& data, const fs::path& targets,
+                                   const fs::path& distribution,
+                                   const std::vector<std::string>& keep) const {
+  using Writer = internal::PredictionWriter;
+  const std::vector<PortSpec>& inputs = impl_->model_spec.inputs;
+  std::int64_t rows = 0;
+  bool has_distribution = false;
+  write_file_atomically(distribution, [&](FileWriter& file) {
+    Writer rest(file, data_spec().targets, inputs, Writer::Contents::kDistribution);
+    write_file_atomically(targets, [&](FileWriter& labelled) {
+      Writer labels(labelled, data_spec().targets, inputs, Writer::Contents::kTargets);
+      rows = impl_->write_predictions(data, keep, {}, std::array{&labels, &rest});
+    });
+    has_distribution = rest.has_written();
+  });
+  if (!has_distribution)
+    fs::remove(distribution);
+  return rows;
+}
+
+nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
+  const auto start = std::chrono::steady_clock::now();
+  const auto provider = impl_->open(data, OpenRequest::Purpose::kEvaluate);
+  std::vector<internal::Metric> metrics;
+  const engine::EvaluationTotals totals =
+      impl_->over_rows(*provider, [&](const internal::EvaluatedRows& rows) -> Impl::Visit {
+        metrics = impl_->metrics_for(rows);
+        return [&](const Predictions& predictions, const Batch& batch) {
+          for (const internal::Metric& metric : metrics)
+            metric.view().update(predictions, batch);
+        };
+      });
+  engine::ValidationResult result;
+  // A loss is one of a model's outputs, and an ensemble has those of several.
+  result.loss = impl_->members.empty()
+                    ? totals.loss
+                    : Number::undefined("an ensemble of several models has no loss of its own");
+  result.sample_count = totals.rows;
+  for (const internal::Metric& metric : metrics) {
+    const MetricResult part = metric.view().compute();
+    result.metrics.values.insert(result.metrics.values.end(), part.values.begin(),
+                                 part.values.end());
+    result.metrics.tables.insert(result.metrics.tables.end(), part.tables.begin(),
+                                 part.tables.end());
+  }
+  result.validation_time_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  nlohmann::json evaluated = internal::to_json(result);
+  evaluated["transformed_target"] = internal::change_targets(
+      impl_->transform_list(), data_spec().targets, impl_->components.precision().data());
+  return evaluated;
+}
+
+}  // namespace treadle

@@ -1,0 +1,48 @@
+// What files of predictions count beside their lines.
+#include "predict/prediction_writer.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/tensor.h>
+
+#include <treadle/base/atomic_file.h>
+namespace treadle::internal {
+namespace {
+
+/// Quantiles of three rows in the order in which a loss may list them.
+Prediction quantiles(const std::vector<double>& of_90, const std::vector<double>& of_10) {
+  const auto numbers = [](const std::vector<double>& values) {
+    return at::tensor(values, at::kFloat).view({-1, 1});
+  };
+  Prediction prediction;
+  prediction.values = numbers(of_10);
+  prediction.extras = {{"q0.9", numbers(of_90), 0.9}, {"q0.1", numbers(of_10), 0.1}};
+  return prediction;
+}
+
+TEST(PredictionWriter, CountsLinesWhoseQuantilesCross) {
+  std::string folder = (std::filesystem::temp_directory_path() / "treadle-writer-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::vector<TargetSpec> targets{number_target("y"), number_target("z")};
+  Batch batch;
+  batch.rows = at::arange(3, at::kLong);
+  std::int64_t crossed = 0;
+
+  write_file_atomically(std::filesystem::path(folder) / "out.csv", [&](FileWriter& file) {
+    PredictionWriter writer(file, targets, {});
+    writer.write({quantiles({3, 4, 5}, {1, 2, 5}), quantiles({1, 1, 1}, {0, 0, 0})}, batch);
+    EXPECT_EQ(writer.crossed(), 0) << "equal quantiles do not cross";
+    writer.write({quantiles({3, 1, 5}, {1, 2, 6}), quantiles({1, -1, 1}, {0, 0, 0})}, batch);
+    crossed = writer.crossed();
+  });
+
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(crossed, 2) << "a line counts once, whatever crosses in it";
+}
+
+}  // namespace
+}  // namespace treadle::internal

@@ -1,8 +1,0 @@
-// Does not register what its manifest lists.
-#include <treadle/plugin.h>
-
-#include "listener.h"
-
-TREADLE_PLUGIN(registrar) {
-  registrar.add<Listener>("listener");
-}

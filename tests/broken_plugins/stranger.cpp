@@ -1,8 +1,0 @@
-// Built against other libtorch headers and with checked containers. Would crash if it were run.
-#include <treadle/plugin.h>
-
-#include "listener.h"
-
-TREADLE_PLUGIN(registrar) {
-  registrar.add<Listener>("listener");
-}

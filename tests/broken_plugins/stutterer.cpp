@@ -1,9 +1,0 @@
-// Registers one name twice.
-#include <treadle/plugin.h>
-
-#include "listener.h"
-
-TREADLE_PLUGIN(registrar) {
-  registrar.add<Listener>("listener");
-  registrar.add<Listener>("listener");
-}

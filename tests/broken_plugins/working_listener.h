@@ -1,9 +1,0 @@
-#pragma once
-
-#include <treadle/core/run_observer.h>
-
-// A component that works wherever an observer may stand.
-class Listener : public treadle::RunObserver {
- public:
-  explicit Listener(const treadle::Config&) {}
-};
