@@ -259,6 +259,7 @@ class DocumentTester {
     }
     ++tally_.counts["documents"];
     count_components(document, tally_.components);
+    expect_checked(document);
     expect_same_for_workers(runs, document, first.remains);
     expect_same_resumed(runs, document, first.remains);
     if (far_ != nullptr && seed_ % kFarShare == 0)
@@ -271,6 +272,19 @@ class DocumentTester {
   void refused(const std::string& why) {
     ++tally_.counts["refused"];
     ++tally_.refusals[kind_of_refusal(why)];
+  }
+
+  /// `check` accepts every document that runs.
+  void expect_checked(const json& document) {
+    const Ending ending = Child(
+                              [&] {
+                                check_document(runtime_, runtime_.resolve(document));
+                                return std::string();
+                              },
+                              kPatienceForDrawing)
+                              .wait();
+    if (ending.kind != Kind::kDone)
+      fail("it runs, but `check` refuses it", ending.text, document.dump(1));
   }
 
   /// A training that diverges does so with any number of workers.

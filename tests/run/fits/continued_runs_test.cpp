@@ -239,6 +239,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         R"({"validation": {"use": "hold_out", "folds": null}})",
         R"({"validation": {"use": "k_fold", "folds": 2}})",
+        R"({"validation": {"use": "hold_out", "folds": null},
+            "baselines": [{"use": "mlp", "hidden": [5]}]})",
         R"({"training": {"restore_best_weights": {}, "ema": {"decay": 0.9}}})",
         R"({"validation": {"use": "hold_out", "folds": null}, "optimizer": {"use": "sgd", "momentum": 0.9},
             "resources": {"shards": 2}})"),

@@ -143,6 +143,11 @@ TEST_F(ToldBeforeTraining, WhatNeedsNoDataIsFoundWithoutIt) {
   json right = document();
   right["data"]["path"] = (workspace_.folder() / "nowhere.csv").string();
   EXPECT_THAT(check_document(runtime_, runtime_.resolve(right)), ::testing::IsEmpty());
+  json once = right;
+  once["training"] = "prequential";
+  once["schedule"] = {{"use", "multi_step"}, {"milestones", {"27%"}}};
+  once.erase("validation");
+  EXPECT_NO_THROW(check_document(runtime_, runtime_.resolve(once))) << "it ends with its data";
   const json branches = json::array({json::array({"relu"}), json::array({"tanh"})});
   const auto flow = [&](const json& merger) {
     return json{

@@ -17,11 +17,12 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kReachOutside = {"device", "storage", "observer"};
 
-/// A schedule that is stretched over the training needs its end.
+/// A schedule that is stretched over the training needs its end. A loop that takes the data once
+/// ends with the data, which only a run reads.
 void expect_end_is_known(const LearningRateSchedule& schedule, const TrainingPlan& plan) {
   ScheduleSpan span;
   span.base_rate = 1;
-  if (!plan.epochs && !plan.max_steps)
+  if (!plan.epochs && !plan.max_steps && !plan.test_window)
     span.total_steps.reset();
   schedule.rate_at(0, span);
 }

@@ -220,6 +220,8 @@ void begin_from(const RunFolder& before, const Runtime& runtime, const ResolvedW
   json conditions = trainings.front().checkpoint.state.part("run").value("conditions");
   expect_same_training(before, runtime.registry(), conditions.at("document"), document);
   expect_more_to_train(before, workflow.resolved, trainings);
+  // A baseline has a document of its own, which has the same values where a training may change.
+  const json changes = json::diff(conditions.at("document"), document);
   conditions["document"] = document;
   json from{{"run", fs::absolute(before.path()).lexically_normal().string()},
             {"epochs", json::object()}};
@@ -234,6 +236,8 @@ void begin_from(const RunFolder& before, const Runtime& runtime, const ResolvedW
     StateDict marks = state.part("run");
     history.restore(training.name, marks.value("history").get<std::string>());
     marks.put("conditions", conditions);
+    if (marks.has_value("fit_document"))
+      marks.put("fit_document", marks.value("fit_document").patch(changes));
     state.put("run", std::move(marks));
     // It goes on with its last weights, whichever it ended with.
     state.put("stop_reason", json(""));
