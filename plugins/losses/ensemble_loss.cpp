@@ -6,6 +6,7 @@
 
 #include <treadle/base/random.h>
 #include <treadle/core/components/plugin_registry.h>
+#include <treadle/core/training/chunked_loss.h>
 
 namespace treadle::losses {
 
@@ -16,6 +17,13 @@ EnsembleLoss::EnsembleLoss(const Config& config, const ComponentContext& context
     config.fail("loss",
                 "must be a sum over rows, since members are rows to it, but this one is computed "
                 "over all rows of a step");
+  }
+  if (const auto* chunks = loss_->ask<ChunksOutputs>();
+      chunks != nullptr && chunks->num_output_chunks() > 0) {
+    config.fail(
+        "loss",
+        "has \"num_output_chunks\", but the outputs of an ensemble are computed as a whole; "
+        "remove it");
   }
 }
 

@@ -342,6 +342,15 @@ TEST(EnsembleLoss, RefusesALossThatIsNoSumOverRows) {
               ::testing::HasSubstr("/loss: must be a sum over rows"));
 }
 
+TEST(EnsembleLoss, RefusesOutputsInChunks) {
+  EXPECT_THAT(message_of([] {
+                make("ensemble", {{"members", 2},
+                                  {"loss", {{"use", "cross_entropy"}, {"num_output_chunks", 4}}}});
+              }),
+              ::testing::AllOf(::testing::HasSubstr("/loss: has \"num_output_chunks\""),
+                               ::testing::HasSubstr("remove it")));
+}
+
 // --- the same means as PyTorch, scikit-learn and NumPy ------------------------------------------
 // Computed by PyTorch 1.13, scikit-learn 1.2.1: /usr/bin/python3 plugins/losses/test/reference.py
 
