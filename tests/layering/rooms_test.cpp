@@ -1,6 +1,7 @@
 // Within a library, rooms form layers, as libraries do among each other. The README of a library
 // lists which rooms each room needs.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -74,13 +75,12 @@ class Library {
     std::vector<std::string> surprises;
     for (const auto& [file, room] : rooms_) {
       for (const std::string& included : matches(text_of(folder_ / file), includes)) {
-        const auto target = by_name_.find(included);
-        if (target == by_name_.end() || target->second == kRoot || target->second == room)
+        const std::string target = room_of(included, file);
+        if (target == kRoot || target == room)
           continue;
         const auto promise = promises_.find(room);
-        if (promise == promises_.end() || !promise->second.contains(target->second))
-          surprises.push_back(file + " includes " + included + ": " + room + " needs " +
-                              target->second);
+        if (promise == promises_.end() || !promise->second.contains(target))
+          surprises.push_back(file + " includes " + included + ": " + room + " needs " + target);
       }
     }
     return surprises;
@@ -130,6 +130,17 @@ class Library {
         return its;
     }
     return kRoot;
+  }
+
+  /// Of a header by its path in src or include, or from the folder of `file`; none for
+  /// headers of other libraries.
+  std::string room_of(const std::string& included, const fs::path& file) const {
+    auto found = by_name_.find(included);
+    if (found == by_name_.end()) {
+      const fs::path beside = (file.parent_path() / included).lexically_normal();
+      found = by_name_.find(fs::relative(beside, *beside.begin()).string());
+    }
+    return found == by_name_.end() ? kRoot : found->second;
   }
 
   void place(const fs::path& file, const std::string& room) {

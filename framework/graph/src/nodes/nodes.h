@@ -11,7 +11,7 @@
 
 namespace treadle::graph {
 
-/// kUnfinished: as a flow has it until it says how the loop ends.
+/// How a loop ends; kUnfinished: a flow has not defined it yet.
 enum class LoopKind { kUnfinished, kTimes, kWhile, kUntil, kAdaptive };
 
 // Callees as in FlowStep::parts. Options have been checked.

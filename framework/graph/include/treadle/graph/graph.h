@@ -109,7 +109,7 @@ Branches branches_named(std::string_view name);
 ///
 /// Nodes, and so parameters, stand in the order of the flow, in every process: `<node id>.<name>`.
 /// A module that nested graphs share has several names; distinct_parameters()
-/// (core/module_state.h) lists its weights once. Per-call state lives in GraphState, so forward
+/// (module_state.h) lists its weights once. Per-call state lives in GraphState, so forward
 /// passes may run concurrently, except in training with running statistics (batch norm).
 class Graph final : public Model,
                     public KeepsState,

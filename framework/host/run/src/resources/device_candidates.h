@@ -11,7 +11,7 @@
 namespace treadle::internal {
 
 /// A device component with the devices that its plugin found.
-struct Candidate {
+struct DeviceCandidate {
   std::string component;
   std::shared_ptr<const DeviceBackend> backend;
   FoundDevices found = {};
@@ -19,10 +19,10 @@ struct Candidate {
 };
 
 /// Loads every device plugin.
-std::vector<Candidate> candidates(const Runtime& runtime);
+std::vector<DeviceCandidate> device_candidates(const Runtime& runtime);
 
 /// The candidate of "auto": the first with an accelerator, else the CPU. Null where none was found.
-const Candidate* preferred(const std::vector<Candidate>& all);
+const DeviceCandidate* preferred_device(const std::vector<DeviceCandidate>& all);
 
 /// "cpu", "cuda:0": with its number where the device has one.
 std::string device_name(const std::string& component, const DeviceInfo& info, std::size_t index);

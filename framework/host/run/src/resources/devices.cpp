@@ -6,10 +6,10 @@
 
 namespace treadle::internal {
 
-std::vector<Candidate> candidates(const Runtime& runtime) {
-  std::vector<Candidate> all;
+std::vector<DeviceCandidate> device_candidates(const Runtime& runtime) {
+  std::vector<DeviceCandidate> all;
   for (const std::string& component : runtime.registry().names<DeviceBackend>()) {
-    Candidate& candidate = all.emplace_back(Candidate{component, nullptr});
+    DeviceCandidate& candidate = all.emplace_back(DeviceCandidate{component, nullptr});
     try {
       candidate.backend = runtime.registry().make<DeviceBackend>(component);
       candidate.found = candidate.backend->find();
@@ -20,9 +20,9 @@ std::vector<Candidate> candidates(const Runtime& runtime) {
   return all;
 }
 
-const Candidate* preferred(const std::vector<Candidate>& all) {
-  const Candidate* best = nullptr;
-  for (const Candidate& candidate : all) {
+const DeviceCandidate* preferred_device(const std::vector<DeviceCandidate>& all) {
+  const DeviceCandidate* best = nullptr;
+  for (const DeviceCandidate& candidate : all) {
     if (candidate.found.devices.empty())
       continue;
     if (!candidate.found.devices.front().device.is_cpu())
@@ -42,9 +42,9 @@ std::string device_name(const std::string& component, const DeviceInfo& info, st
 namespace treadle {
 
 DeviceListing list_devices(const Runtime& runtime) {
-  const std::vector<internal::Candidate> all = internal::candidates(runtime);
+  const std::vector<internal::DeviceCandidate> all = internal::device_candidates(runtime);
   DeviceListing listing;
-  for (const internal::Candidate& candidate : all) {
+  for (const internal::DeviceCandidate& candidate : all) {
     const std::vector<DeviceInfo>& devices = candidate.found.devices;
     for (std::size_t i = 0; i < devices.size(); ++i)
       listing.found.push_back(
@@ -55,7 +55,7 @@ DeviceListing list_devices(const Runtime& runtime) {
                                                          : candidate.why_unusable});
     }
   }
-  if (const internal::Candidate* const best = internal::preferred(all))
+  if (const internal::DeviceCandidate* const best = internal::preferred_device(all))
     listing.preferred = internal::device_name(best->component, best->found.devices.front(), 0);
   return listing;
 }

@@ -59,15 +59,15 @@ RunDevice find_device(const Runtime& runtime, const ResolvedWorkflow& workflow) 
     refuse(workflow, "expected \"auto\" or a device, got " + quote_text(text));
   if (!name->is_auto())
     return device_named(runtime, workflow, *name);
-  const std::vector<Candidate> all = candidates(runtime);
-  const Candidate* const best = preferred(all);
+  const std::vector<DeviceCandidate> all = device_candidates(runtime);
+  const DeviceCandidate* const best = preferred_device(all);
   if (best == nullptr) {
     refuse(workflow,
            "no plugin offers a device, not even the CPU; put the plugin device-cpu beside the "
            "others, or name its folder with --plugin-dir");
   }
   RunDevice device = chosen(best->backend, best->component, best->found, 0);
-  for (const Candidate& candidate : all) {
+  for (const DeviceCandidate& candidate : all) {
     if (!candidate.why_unusable.empty())
       device.unusable.push_back(candidate.component + ": " + candidate.why_unusable);
   }

@@ -11,7 +11,7 @@ namespace treadle {
 /// evaluation normalizes with.
 ///
 /// In ordinary training a batch counts with the momentum m, s = (1 - m) s + m x. While they are
-/// gathered (GathersStatistics in layer.h) each batch counts the same, as with momentum=None in
+/// gathered (GathersStatistics) each batch counts the same, as with momentum=None in
 /// PyTorch.
 class RunningStatistics {
  public:

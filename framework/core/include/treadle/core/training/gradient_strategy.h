@@ -41,7 +41,7 @@ class GradientStrategy : public Component {
   BatchLoss add_gradients(const GradientTask& task, const Batch& batch,
                           ForwardContext& context) const;
 
-  /// The names that it logs by `context.log()`, where it LogsValues (logged_values.h). A strategy
+  /// The names that it logs by `context.log()`, where it LogsValues (logs_values.h). A strategy
   /// that holds another declares the other's names, too.
   std::vector<std::string> log_names() const;
 
