@@ -149,10 +149,12 @@ struct GraphState::Data {
   std::vector<NodeState> nodes;    // as places
   bool keeps_tags = true;
   bool takes_losses = false;  ///< of layers, see reports.h
-  NodeHook hook;              ///< see on_each_node(); empty: nobody is told
+  NodeHook hook;              ///< see on_each_node(); empty: none
   /// When each place began and ended; empty where nothing is timed.
   std::vector<std::pair<Clock::time_point, Clock::time_point>> times;
   std::optional<Profile> profile;
+  ProfileHook on_profile;    ///< empty: none
+  LogHook on_log;            ///< empty: the standard error stream
   DeviceTimes device_times;  ///< of the last forward, in place of `times`
 };
 

@@ -142,11 +142,15 @@ void GraphState::profile(bool on, const DeviceBackend* backend) {
 }
 
 const Profile* GraphState::last_profile() const {
-  if (!data_->profile && data_->device_times.are_taken()) {
-    data_->device_times.read(data_->times);
-    data_->profile = profile_of(data_->graph->impl(), *data_);
-  }
-  return data_->profile ? &*data_->profile : nullptr;
+  return read_profile(data_->graph->impl(), *data_);
+}
+
+void GraphState::on_profile(ProfileHook hook) {
+  data_->on_profile = std::move(hook);
+}
+
+void GraphState::on_log(LogHook hook) {
+  data_->on_log = std::move(hook);
 }
 
 std::chrono::nanoseconds GraphState::timing(std::string_view tag) const {

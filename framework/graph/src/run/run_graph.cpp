@@ -203,6 +203,14 @@ Profile profile_of(const Graph::Impl& graph, const GraphState::Data& state) {
   return profile;
 }
 
+const Profile* read_profile(const Graph::Impl& graph, GraphState::Data& state) {
+  if (!state.profile && state.device_times.are_taken()) {
+    state.device_times.read(state.times);
+    state.profile = profile_of(graph, state);
+  }
+  return state.profile ? &*state.profile : nullptr;
+}
+
 void keep_profile(const Graph::Impl& graph, GraphState::Data& state) {
   if (state.times.empty())
     return;
@@ -210,6 +218,10 @@ void keep_profile(const Graph::Impl& graph, GraphState::Data& state) {
   state.profile.reset();
   if (!state.device_times.are_taken())
     state.profile = profile_of(graph, state);
+  if (state.on_profile) {
+    if (const Profile* const profile = read_profile(graph, state))
+      state.on_profile(*profile);
+  }
 }
 
 void run_graph(const Graph::Impl& graph, const Inputs& inputs, GraphState::Data& state,

@@ -22,6 +22,8 @@ void tell_beginning(const Graph::Impl& graph, const at::Tensor& first_input,
                     GraphState::Data& state, const ForwardScope& scope);
 /// Of what state.times says.
 Profile profile_of(const Graph::Impl& graph, const GraphState::Data& state);
+/// Of the last forward; null where none was timed. Waits for the device whose clock is used.
+const Profile* read_profile(const Graph::Impl& graph, GraphState::Data& state);
 
 // Where a state is profiled: before a forward whose inputs are on `device`, around each place,
 // which may have several parts, and behind it.

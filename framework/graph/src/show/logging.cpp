@@ -65,4 +65,13 @@ std::string values_text(const GraphState& state, const std::vector<std::string>&
   return text;
 }
 
+void log(GraphState& state, const std::vector<std::string>& tags) {
+  const std::string text = values_text(state, tags);
+  if (state.data().on_log) {
+    state.data().on_log(text);
+  } else {
+    std::fputs((text + "\n").c_str(), stderr);
+  }
+}
+
 }  // namespace treadle::graph

@@ -259,5 +259,26 @@ TEST(Parts, AreTheParametersOfTagsAndGroups) {
               ::testing::UnorderedElementsAre("first", "heads_0", "heads_1", "sum", "heads"));
 }
 
+TEST(Log, GoesToTheHookElseToTheErrorStream) {
+  const auto graph = two_heads();
+  GraphState state = after_forward(*graph, {3});
+  ::testing::internal::CaptureStderr();
+  log(state, {"doubled"});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "doubled: 6\n");
+
+  std::vector<std::string> lines;
+  state.on_log([&](const std::string& text) { lines.push_back(text); });
+  ::testing::internal::CaptureStderr();
+  log(state, {"sum", "doubled"});
+  EXPECT_THAT(lines, ElementsAre("doubled: 6 | sum: 66"));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+
+  state.on_log({});
+  ::testing::internal::CaptureStderr();
+  log(state);
+  EXPECT_NE(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(lines.size(), 1U);
+}
+
 }  // namespace
 }  // namespace treadle::graph

@@ -126,6 +126,23 @@ TEST(Profiles, ArePrintedTheSlowestFirst) {
             "quick       1us   25.0 %      1\n");
 }
 
+TEST(Profiles, AreHandedOutAfterEachForwardThatIsTimed) {
+  const auto graph = FlowBuilder::from(times(1)).split({times(1), times(2)}).merge(add()).build();
+  GraphState state(*graph);
+  std::vector<std::size_t> nodes;
+  state.on_profile([&](const Profile& profile) { nodes.push_back(profile.nodes.size()); });
+  const auto run = [&] { graph->run(std::vector<at::Tensor>{row({1})}, state); };
+  run();
+  EXPECT_TRUE(nodes.empty()) << "it was not timed";
+  state.profile(true);
+  run();
+  run();
+  EXPECT_EQ(nodes, (std::vector<std::size_t>{4, 4}));
+  state.on_profile({});
+  run();
+  EXPECT_EQ(nodes.size(), 2U);
+}
+
 TEST(Profiles, ColourThePicture) {
   const auto graph = FlowBuilder::from(times(1)).split({times(1), times(2)}).merge(add()).build();
   GraphState state(*graph);

@@ -40,6 +40,25 @@ class Number {
   std::string why_;
 };
 
+/// A number, or null where it is not known. Found by nlohmann::json.
+template <typename Json>
+void to_json(Json& json, const Number& number) {
+  if (number.is_known()) {
+    json = number.value();
+  } else {
+    json = nullptr;
+  }
+}
+
+/// Which way is better; decides what "best" means and how early stopping looks at it.
+enum class Direction { kLowerIsBetter, kHigherIsBetter, kNone };
+
+struct MetricValue {
+  std::string name;  ///< "accuracy", "recall.setosa"
+  Number value;
+  Direction direction = Direction::kNone;
+};
+
 /// The mean of a sum over rows; undefined over weight 0, as where there are no rows.
 inline Number weighted_mean(double sum, double weight) {
   return weight > 0 ? Number(sum / weight) : Number::undefined("no row has a weight above 0");

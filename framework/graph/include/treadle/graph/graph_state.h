@@ -21,8 +21,13 @@ namespace treadle::graph {
 
 class Graph;
 
-/// Is told the value of a node: GraphState::on_each_node().
+/// Receives the value of a node: GraphState::on_each_node().
 using NodeHook = std::function<void(const std::string& node, const at::Tensor& value)>;
+
+/// Receives the times of a forward: GraphState::on_profile().
+using ProfileHook = std::function<void(const Profile& profile)>;
+/// Receives values as text: GraphState::on_log().
+using LogHook = std::function<void(const std::string& text)>;
 
 /// Everything that one stream of forwards through a graph leaves behind: states, tagged values,
 /// traces, and what layers carry. A graph can be run with several of them at the same time; one of
@@ -57,17 +62,24 @@ class GraphState final : public Stateful {
   /// Calls `hook` with the value of each node of the next forwards, as soon as it is there: of
   /// graphs within, too, and of a loop in every round. `node` is what names of parameters begin
   /// with: "dense_0", "encoder.dense_1", "loop_0.body.dense_0". The value is the one that other
-  /// nodes get: Tensor::register_hook() on it is told its gradient. Such forwards run node by node,
-  /// branches one after the other. Of what a layer runs by itself (`recompute`) nothing is told.
-  /// An empty one ends it. What the hook throws fails the forward.
+  /// nodes get: Tensor::register_hook() on it receives its gradient. Such forwards run node by
+  /// node, branches one after the other. The parts that a layer runs by itself (`recompute`) are
+  /// left out. An empty hook ends it. An exception of the hook fails the forward.
   void on_each_node(NodeHook hook);
 
   /// Whether the next forwards are timed, node by node, graphs within included; ending it drops
-  /// what was measured. With the backend of the device that the graph is on, times are those of the
+  /// the times. With the backend of the device that the graph is on, times are those of the
   /// device's clock; it outlives the state.
   void profile(bool on, const DeviceBackend* backend = nullptr);
   /// Of the last forward; null where none was timed. Waits for the device whose clock is used.
   const Profile* last_profile() const;
+  /// Calls `hook` after each forward that is timed, which then waits for the device whose clock is
+  /// used. An empty one ends it.
+  void on_profile(ProfileHook hook);
+  /// Receives the text of treadle::graph::log() in place of the standard error stream. An empty one
+  /// ends it.
+  void on_log(LogHook hook);
+
   /// Of the node with this tag in the last forward that was timed; 0 where there is none.
   std::chrono::nanoseconds timing(std::string_view tag) const;
 

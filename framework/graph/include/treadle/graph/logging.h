@@ -26,4 +26,8 @@ void collect_timings(TrendRecorder& timings, const GraphState& state,
 /// The values as text: "encoded: 0.25 | loss: 1.5", by name; of several elements the first.
 std::string values_text(const GraphState& state, const std::vector<std::string>& tags = {});
 
+/// Hands that text to GraphState::on_log(); without a hook it is a line of the standard error
+/// stream.
+void log(GraphState& state, const std::vector<std::string>& tags = {});
+
 }  // namespace treadle::graph
