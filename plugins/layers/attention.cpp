@@ -9,7 +9,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
 
@@ -97,18 +96,6 @@ at::Tensor Attention::split(const at::Tensor& rows, std::int64_t heads) const {
   return rows.reshape({rows.size(0), rows.size(1), heads, head_dim_}).transpose(1, 2);
 }
 
-/// [B, heads, T, n] times [B, kv_heads, n, m] of each head: [B, heads, T, m]. The heads that share
-/// keys and values stand below each other, so nothing is repeated in memory.
-at::Tensor Attention::times(const at::Tensor& of_heads, const at::Tensor& of_kv_heads) const {
-  if (kv_heads_ == heads_)
-    return at::matmul(of_heads, of_kv_heads);
-  const std::int64_t rows = of_heads.size(0);
-  const std::int64_t length = of_heads.size(2);
-  return at::matmul(of_heads.reshape({rows, kv_heads_, heads_ / kv_heads_ * length, -1}),
-                    of_kv_heads)
-      .view({rows, heads_, length, -1});
-}
-
 Attention::Heads Attention::projected(const Inputs& inputs) const {
   const at::Tensor in = linear_in_precision(inputs[0], in_weight_, in_bias_);
   const std::int64_t of_queries = heads_ * head_dim_;
@@ -130,9 +117,9 @@ void Attention::turn(Heads& heads, const Inputs& inputs,
       roles_.segments && !first_position
           ? positions_in_segments(inputs[*roles_.segments])
           : at::arange(first, first + length, heads.queries.options().dtype(at::kLong));
-  const Rotary::Angles angles = rotary_->angles(positions, heads.queries.scalar_type());
-  heads.queries = rotary_->turned(heads.queries, angles);
-  heads.keys = rotary_->turned(heads.keys, angles);
+  const RotaryAngles angles = rotary_->angles(positions, heads.queries.scalar_type());
+  heads.queries = apply_rotary(heads.queries, angles);
+  heads.keys = apply_rotary(heads.keys, angles);
 }
 
 /// Puts the keys and values of the calls before in front, and keeps all that a later call may see.
@@ -163,8 +150,9 @@ at::Tensor Attention::forward(const Inputs& inputs, LayerContext& context) {
     continue_cache(heads, context.state(), first_position);
   const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
   static const AttentionInputs kStreamAlone;
-  const auto [scores, blind] = masked(times(heads.queries.mul(scale), heads.keys.transpose(-2, -1)),
-                                      continues ? kStreamAlone : roles_, inputs, visibility_);
+  const auto [scores, blind] =
+      masked(grouped_matmul(heads.queries.mul(scale), heads.keys.transpose(-2, -1)),
+             continues ? kStreamAlone : roles_, inputs, visibility_);
   at::Tensor weights = at::softmax(scores, -1);
   if (blind.defined())
     weights = weights.masked_fill(blind, 0);
@@ -172,7 +160,7 @@ at::Tensor Attention::forward(const Inputs& inputs, LayerContext& context) {
     weights = at::dropout(weights, dropout_, is_training());
   if (context.is_requested(kWeights))
     context.set_output(kWeights, weights.mean(1));
-  const at::Tensor mixed = times(weights, heads.values)
+  const at::Tensor mixed = grouped_matmul(weights, heads.values)
                                .transpose(1, 2)
                                .reshape({x.size(0), x.size(1), heads_ * head_dim_});
   return linear_in_precision(mixed, out_weight_, out_bias_);

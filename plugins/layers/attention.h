@@ -59,7 +59,6 @@ class Attention final : public Layer, public TakesIndices, public NamesOutputs, 
   void turn(Heads& heads, const Inputs& inputs, std::optional<std::int64_t> first_position) const;
   void continue_cache(Heads& heads, StateDict& state, std::int64_t first_position) const;
   at::Tensor split(const at::Tensor& rows, std::int64_t heads) const;
-  at::Tensor times(const at::Tensor& of_heads, const at::Tensor& of_kv_heads) const;
 
   std::int64_t width_;
   std::int64_t heads_;

@@ -7,10 +7,10 @@
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/rsqrt.h>
 #include <ATen/ops/zeros.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/model/functional.h>
 #include <treadle/plan/lowerable.h>
 #include <treadle/plan/ops.h>
 
@@ -87,8 +87,7 @@ RmsNorm::RmsNorm(const Config& config, const LayerSpec& spec)
       weight_(register_parameter("weight", at::ones({width_of(spec)}, spec.dtype))) {}
 
 at::Tensor RmsNorm::forward(const Inputs& inputs, LayerContext&) {
-  const at::Tensor& x = inputs[0];
-  return x.mul(at::rsqrt(x.square().mean(-1, /*keepdim=*/true).add(eps_))).mul(weight_);
+  return rms_norm(inputs[0], weight_, eps_);
 }
 
 std::optional<PlanValue> RmsNorm::lower(PlanBuilder& builder,

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 
 #include <treadle/base/error.h>
@@ -112,27 +111,9 @@ Rotary::Rotary(const Config& config, std::int64_t head_dim)
   frequencies_ = DeviceConstant(at::tensor(frequencies, at::kDouble));
 }
 
-Rotary::Angles Rotary::angles(const at::Tensor& positions, c10::ScalarType dtype) const {
-  // In float64, because the angles of late positions are large; the result needs no more than the
-  // heads have, and no less than float32.
+RotaryAngles Rotary::angles(const at::Tensor& positions, c10::ScalarType dtype) const {
   const at::TensorOptions options(positions.device());
-  const at::Tensor by_position = positions.to(at::kDouble)
-                                     .unsqueeze(-1)
-                                     .mul(frequencies_.with(options.dtype(at::kDouble)))
-                                     .unsqueeze(-3);
-  const c10::ScalarType wide = dtype == at::kDouble ? at::kDouble : at::kFloat;
-  return {by_position.cos().to(wide), by_position.sin().to(wide)};
-}
-
-at::Tensor Rotary::turned(const at::Tensor& heads, const Angles& angles) const {
-  const at::Tensor first = heads.narrow(-1, 0, dim_ / 2);
-  const at::Tensor second = heads.narrow(-1, dim_ / 2, dim_ / 2);
-  std::vector<at::Tensor> parts{
-      first.mul(angles.cos).sub(second.mul(angles.sin)).to(heads.scalar_type()),
-      second.mul(angles.cos).add(first.mul(angles.sin)).to(heads.scalar_type())};
-  if (dim_ < heads.size(-1))
-    parts.push_back(heads.narrow(-1, dim_, heads.size(-1) - dim_));
-  return at::cat(parts, -1);
+  return rotary_angles(positions, frequencies_.with(options.dtype(at::kDouble)), dtype);
 }
 
 }  // namespace treadle::layers

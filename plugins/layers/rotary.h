@@ -6,6 +6,7 @@
 
 #include <treadle/base/config.h>
 #include <treadle/core/devices/device_constant.h>
+#include <treadle/core/model/functional.h>
 
 namespace treadle::layers {
 
@@ -36,16 +37,8 @@ class Rotary {
   /// For heads of so many numbers. Throws a DataError where fewer than "dim" are there.
   Rotary(const Config& config, std::int64_t head_dim);
 
-  /// cos and sin of the angles, [1, 1, T, dim / 2] or [B, 1, T, dim / 2]
-  struct Angles {
-    at::Tensor cos;
-    at::Tensor sin;
-  };
   /// `positions`: int64 [T], or [B, T]. `dtype`: that of the heads.
-  Angles angles(const at::Tensor& positions, c10::ScalarType dtype) const;
-
-  /// Queries or keys [B, heads, T, head_dim], turned.
-  at::Tensor turned(const at::Tensor& heads, const Angles& angles) const;
+  RotaryAngles angles(const at::Tensor& positions, c10::ScalarType dtype) const;
 
  private:
   std::int64_t dim_;
