@@ -109,7 +109,8 @@ TemporalFusionTransformer::TemporalFusionTransformer(const Config& config)
   }
 }
 
-json TemporalFusionTransformer::do_build(const LayerSpec& spec) const {
+/// Steps to forecast. Throws a DataError where windows or output have another shape.
+std::int64_t TemporalFusionTransformer::horizon_of(const LayerSpec& spec) const {
   const TensorSpec& past = spec.inputs.front();
   if (past.sizes.size() != 3 || past.sizes[1] == TensorSpec::kVaries ||
       !c10::isFloatingType(past.dtype)) {
@@ -135,17 +136,17 @@ json TemporalFusionTransformer::do_build(const LayerSpec& spec) const {
         "dimensions: " +
         std::to_string(output.size()));
   }
-  const auto tag_of = [&](const InputKind& kind) -> std::string {
-    const bool is_there = std::find(inputs_.begin(), inputs_.end(), kind.name) != inputs_.end();
-    return is_there ? kind.tag : "";
-  };
-  json tags = json::array();
+  return horizon;
+}
+
+/// Throws a DataError where a further input has another shape than its kind.
+void TemporalFusionTransformer::expect_inputs(const LayerSpec& spec, std::int64_t horizon) const {
+  const std::int64_t lookback = spec.inputs.front().sizes[1];
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const InputKind& kind = kind_called(inputs_[i]);
     const TensorSpec& input = spec.inputs[i + 1];
-    tags.push_back(kind.tag);
     const bool is_ahead = &kind == &kFuture || &kind == &kFutureCategories;
-    const std::int64_t steps = is_ahead ? horizon : past.sizes[1];
+    const std::int64_t steps = is_ahead ? horizon : lookback;
     const bool fits = input.sizes.size() == kind.dimensions &&
                       c10::isFloatingType(input.dtype) != kind.has_categories &&
                       (kind.dimensions == 2 || input.sizes[1] == steps);
@@ -156,7 +157,26 @@ json TemporalFusionTransformer::do_build(const LayerSpec& spec) const {
           ", got " + input.text());
     }
   }
+}
 
+json TemporalFusionTransformer::input_tags() const {
+  json tags = json::array();
+  for (const std::string& input : inputs_)
+    tags.push_back(kind_called(input).tag);
+  return tags;
+}
+
+json TemporalFusionTransformer::do_build(const LayerSpec& spec) const {
+  const std::int64_t horizon = horizon_of(spec);
+  expect_inputs(spec, horizon);
+  const std::vector<std::int64_t>& output = spec.outputs[0].shape;
+  const auto tag_of = [&](const InputKind& kind) -> std::string {
+    const bool is_there = std::find(inputs_.begin(), inputs_.end(), kind.name) != inputs_.end();
+    return is_there ? kind.tag : "";
+  };
+  json tags = json::array();
+  for (const std::string& input : inputs_)
+    tags.push_back(kind_called(input).tag);
   json steps = json::array({{{"use", "input"}, {"names", tags}}});
   steps.push_back({{"use", "identity"}, {"tag", "lookback"}});
   Selections selections(steps, width_, dropout_);

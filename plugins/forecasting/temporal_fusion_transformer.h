@@ -25,6 +25,9 @@ class TemporalFusionTransformer final : public GraphBuilder {
   explicit TemporalFusionTransformer(const Config& config);
 
  private:
+  std::int64_t horizon_of(const LayerSpec& spec) const;
+  nlohmann::json input_tags() const;
+  void expect_inputs(const LayerSpec& spec, std::int64_t horizon) const;
   nlohmann::json do_build(const LayerSpec& spec) const override;
 
   std::vector<std::string> inputs_;
