@@ -9,6 +9,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/quoted_text.h>
 
 #include "terminal/result_text.h"
 #include "terminal/text_table.h"

@@ -6,6 +6,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/base/quoted_text.h>
 
 #include "records/run_settings.h"
 #include "terminal/result_text.h"

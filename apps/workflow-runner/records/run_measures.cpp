@@ -5,13 +5,43 @@
 #include <limits>
 
 #include <treadle/base/error.h>
+#include <treadle/host/record/history_file.h>
 
 #include "records/json_member.h"
-#include "records/run_history.h"
 #include "terminal/terminal.h"
 
 namespace treadle::cli {
 namespace {
+
+/// The numbers of the validation rows after an epoch.
+struct ValidatedEpoch {
+  double updates = 0;
+  double seconds = 0;                    // of the training so far
+  std::map<std::string, double> values;  // "loss", and metrics by their names
+};
+
+/// The epochs of every fit that had validation rows, by its path; epochs that were not validated
+/// are left out.
+std::map<std::string, std::vector<ValidatedEpoch>> validated_epochs(
+    const std::filesystem::path& folder) {
+  std::map<std::string, std::vector<ValidatedEpoch>> epochs;
+  std::map<std::string, double> seconds;
+  for (const HistoryRow& row :
+       HistoryFile::read(folder / "history.csv", HistoryFile::Damage::kIsPassedOver)) {
+    const EpochSummary& epoch = row.epoch;
+    seconds[row.fit] += epoch.seconds;
+    if (!epoch.val_loss || epoch.val_loss->is_undefined())
+      continue;
+    ValidatedEpoch validated{
+        static_cast<double>(epoch.step), seconds[row.fit], {{"loss", epoch.val_loss->value()}}};
+    for (const MetricValue& metric : epoch.metrics) {
+      if (!metric.value.is_undefined())
+        validated.values[metric.name] = metric.value.value();
+    }
+    epochs[row.fit].push_back(std::move(validated));
+  }
+  return epochs;
+}
 
 using Json = nlohmann::json;
 
@@ -220,7 +250,7 @@ MeasuredRun measure_run(const RunRecord& run, JudgedOn on, const Budget& budget)
       number.value = Json();
   }
   identify_rows(run, on, measured);
-  const auto epochs = validated_epochs(RunHistory(run.folder));
+  const auto epochs = validated_epochs(run.folder);
   for (MeasuredTraining& training : measured.trainings) {
     const auto found = epochs.find(training.fit);
     if (budget.unit != Budget::Unit::kNone) {
@@ -247,7 +277,7 @@ Budget shared_budget(const std::vector<RunRecord>& runs, Budget::Unit unit) {
   for (const RunRecord& run : runs) {
     if (!run.result.is_object())
       continue;
-    const auto epochs = validated_epochs(RunHistory(run.folder));
+    const auto epochs = validated_epochs(run.folder);
     for (const MeasuredTraining& training : measure_run(run).trainings) {
       const auto found = epochs.find(training.fit);
       if (found == epochs.end()) {

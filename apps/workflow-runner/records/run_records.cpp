@@ -12,9 +12,9 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_text.h>
+#include <treadle/host/record/history_file.h>
 
 #include "records/json_member.h"
-#include "records/run_history.h"
 
 namespace treadle::cli {
 namespace {
@@ -42,25 +42,20 @@ bool is_locked(const fs::path& folder) {
   return locked;
 }
 
-/// The first metric of the last epoch, else its loss.
-void add_metric(const RunHistory& history, RunRecord& record) {
-  if (history.size() == 0)
+/// Of its last epoch: counts, and the first metric, else the loss.
+void read_progress(const fs::path& folder, RunRecord& record) {
+  const std::vector<HistoryRow> rows =
+      HistoryFile::read(folder / "history.csv", HistoryFile::Damage::kIsPassedOver);
+  if (rows.empty())
     return;
-  const std::size_t last = history.size() - 1;
-  const std::vector<std::string> metrics = history.metrics();
-  const bool has_metric = !metrics.empty() && !history.text(last, metrics.front()).empty();
-  const bool is_validated = !history.text(last, "val_loss").empty();
-  record.metric = has_metric ? metrics.front() : "loss";
-  if (const auto number = history.number(last, has_metric     ? metrics.front()
-                                               : is_validated ? "val_loss"
-                                                              : "train_loss"))
-    record.metric_value = *number;
-}
-
-std::int64_t count_in_last_line(const RunHistory& history, std::string_view column) {
-  const std::optional<double> count =
-      history.size() == 0 ? std::nullopt : history.number(history.size() - 1, column);
-  return static_cast<std::int64_t>(count.value_or(0));
+  const EpochSummary& last = rows.back().epoch;
+  record.epochs = last.epoch;
+  record.planned_epochs = last.epochs.value_or(0);
+  record.metric = last.metrics.empty() ? "loss" : last.metrics.front().name;
+  const Number value =
+      last.metrics.empty() ? last.val_loss.value_or(last.train_loss) : last.metrics.front().value;
+  if (!value.is_undefined())
+    record.metric_value = value.value();
 }
 
 std::optional<double> time_in(const std::string& line) {
@@ -143,10 +138,7 @@ RunRecord read_run(const fs::path& folder) {
     return record;
   }
   record.state = is_locked(folder) ? RunState::kRunning : RunState::kStopped;
-  const RunHistory history(folder);
-  record.epochs = count_in_last_line(history, "epoch");
-  record.planned_epochs = count_in_last_line(history, "epochs");
-  add_metric(history, record);
+  read_progress(folder, record);
   return record;
 }
 

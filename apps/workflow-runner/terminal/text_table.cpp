@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include <treadle/base/quoted_text.h>
 #include <treadle/base/text_wrap.h>
 
 #include "terminal/result_text.h"
@@ -86,15 +87,6 @@ std::string setting_text(const Json& value) {
   return value.is_null()     ? "-"
          : value.is_string() ? cut_to(value.get<std::string>(), kWidestCell)
                              : cut_to(value.dump(), kWidestCell);
-}
-
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos)
-    return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text)
-    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 std::string csv_value(const Json& value) {

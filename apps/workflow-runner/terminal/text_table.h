@@ -32,8 +32,6 @@ std::string value_text(const nlohmann::json& value);
 /// those that a search draws, six digits.
 std::string setting_text(const nlohmann::json& value);
 
-/// The text as a field of CSV, in quotes where it needs them.
-std::string csv_field(std::string_view text);
 /// A value with every digit; nothing for null.
 std::string csv_value(const nlohmann::json& value);
 

@@ -62,6 +62,32 @@ bool is_shared_type(const json& value) {
          value == "fraction";
 }
 
+bool is_pointer(const json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().starts_with('/');
+}
+
+template <typename Rule>
+bool is_object_by_pointers(const json& value, const Rule& is_entry) {
+  if (!value.is_object())
+    return false;
+  for (const auto& [pointer, entry] : value.items()) {
+    if (!is_pointer(pointer) || !is_entry(entry))
+      return false;
+  }
+  return true;
+}
+
+bool is_exclusion(const json& value) {
+  return is_object_by_pointers(value, is_text);
+}
+
+bool is_setting(const json& value) {
+  return is_object_by_pointers(value, [](const json& entry) {
+    return entry.is_object() && entry.size() == 2 && entry.contains("value") &&
+           entry.contains("why") && is_text(entry.at("why"));
+  });
+}
+
 bool is_pattern(const json& value) {
   if (!value.is_string())
     return false;
@@ -118,6 +144,9 @@ constexpr std::array kKeywords{
     Keyword{"x-treadle-type", is_shared_type,
             "\"duration\", \"counted_duration\", \"path\" or \"fraction\""},
     Keyword{"x-treadle-unit", is_text, "text"},
+    Keyword{"x-treadle-multiple-of", is_pointer, "a pointer into the document, \"/training/…\""},
+    Keyword{"x-treadle-excludes", is_exclusion, "an object: a reason for each pointer"},
+    Keyword{"x-treadle-sets", is_setting, "an object: {\"value\", \"why\"} for each pointer"},
 };
 
 constexpr std::string_view kOwnPrefix = "x-treadle-";

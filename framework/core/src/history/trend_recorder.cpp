@@ -10,6 +10,7 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
+#include <treadle/base/quoted_text.h>
 
 namespace treadle {
 namespace {
@@ -40,16 +41,6 @@ std::string number_text(double value) {
   return size < 0.001 ? print("%.2e", value)
          : size < 100 ? print("%.4f", value)
                       : print("%.2f", value);
-}
-
-/// As RFC 4180 asks for.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos)
-    return text;
-  std::string quoted = "\"";
-  for (const char c : text)
-    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 std::string rfc3339(std::chrono::system_clock::time_point time) {

@@ -11,8 +11,8 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/depth_first_search.hpp>
 
-#include <treadle/base/dot.h>
 #include <treadle/base/error.h>
+#include <treadle/base/quoted_text.h>
 
 #include "isolated.h"
 

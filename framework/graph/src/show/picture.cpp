@@ -15,8 +15,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/base/dot.h>
 #include <treadle/base/error.h>
+#include <treadle/base/quoted_text.h>
 #include <treadle/core/components/module_state.h>
 #include <treadle/graph/cost.h>
 

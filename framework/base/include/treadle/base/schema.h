@@ -34,12 +34,18 @@
 ///  `path`
 ///    (made absolute), `fraction` (a number in (0, 1) or text such as "20%", made a number).
 ///  - `x-treadle-unit`: the unit of a number, for documentation.
+///  - `x-treadle-multiple-of`: a pointer to the value of the whole document that a whole number is
+///  a
+///    multiple of.
 ///  - `x-treadle-type: "flow"`, in a plugin's source only: the steps of a model graph, written out
 ///  by
 ///    expanded_schema() when the plugin is built.
 ///
 /// A component's schema also has `x-treadle-interface`, and `x-treadle-name` when the name is not
-/// the file's; other top-level keys that begin with `x-treadle-` are the component's own.
+/// the file's. `x-treadle-excludes` and `x-treadle-sets` are what it requires of the whole
+/// document: parts that have no meaning with it, by pointer and with the reason, and values that it
+/// fixes,
+/// `{"value": …, "why": …}`. Other top-level keys that begin with `x-treadle-` are its own.
 namespace treadle {
 
 /// The component that a slot names.

@@ -12,11 +12,11 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/core/training/optimizer.h>
+#include <treadle/host/record/history_file.h>
 #include <treadle/host/run/checkpoint_store.h>
 
 #include "components/document_components.h"
 #include "context/run_conditions.h"
-#include "events/history_file.h"
 
 // `run --from`: a new run that begins with the newest checkpoints of an ended one.
 //

@@ -14,14 +14,10 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-nlohmann::json number_json(const Number& number) {
-  return number.is_known() ? nlohmann::json(number.value()) : nlohmann::json();
-}
-
 nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics) {
   nlohmann::json values = nlohmann::json::object();
   for (const MetricValue& metric : metrics)
-    values[metric.name] = number_json(metric.value);
+    values[metric.name] = metric.value;
   return values;
 }
 
@@ -109,9 +105,9 @@ void EventLog::do_epoch_completed(const FitId& fit, const EpochSummary& s) {
   nlohmann::json content{{"fit", fit.path()},
                          {"epoch", s.epoch},
                          {"step", s.step},
-                         {"learning_rate", number_json(s.learning_rate)},
-                         {"train_loss", number_json(s.train_loss)},
-                         {"val_loss", s.val_loss ? number_json(*s.val_loss) : nlohmann::json()},
+                         {"learning_rate", Number(s.learning_rate)},
+                         {"train_loss", s.train_loss},
+                         {"val_loss", s.val_loss ? nlohmann::json(*s.val_loss) : nlohmann::json()},
                          {"metrics", metrics_to_json(s.metrics)},
                          {"best", s.best},
                          {"seconds", s.seconds}};
@@ -130,8 +126,8 @@ void EventLog::do_fit_completed(const FitId& fit, const FitSummary& s) {
   write("fit_completed", {{"fit", fit.path()},
                           {"best_epoch", s.best_epoch},
                           {"epochs", s.epochs},
-                          {"final_loss", number_json(s.final_loss)},
-                          {"best_loss", number_json(s.best_loss)},
+                          {"final_loss", s.final_loss},
+                          {"best_loss", s.best_loss},
                           {"stop_reason", s.stop_reason},
                           {"metrics", metrics_to_json(s.metrics)},
                           {"seconds", s.seconds}});
@@ -142,7 +138,7 @@ void EventLog::do_trial_changed(const TrialSummary& trial, const SearchProgress&
   for (const auto& [name, value] : trial.params)
     content["params"][name] = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
   for (const double value : trial.values)
-    content["values"].push_back(number_json(value));
+    content["values"].push_back(Number(value));
   if (!trial.error.empty())
     content["error"] = trial.error;
   if (search.best_trial >= 0)

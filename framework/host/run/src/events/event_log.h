@@ -12,9 +12,6 @@
 #include <treadle/core/history/run_observer.h>
 
 namespace treadle::internal {
-
-/// As events and results have it: null unless it is known, as JSON has no NaN.
-nlohmann::json number_json(const Number& number);
 /// Metrics by name, as events and results have them; null where one is no number.
 nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics);
 /// Why metrics are undefined, by name; empty where all are defined.

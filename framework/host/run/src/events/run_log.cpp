@@ -9,7 +9,7 @@ RunLog::RunLog(const RunFolder& folder, const std::vector<RunObserver*>& listene
       events_(folder.events()),
       owned_(std::move(observers)),
       dispatcher_(observers_) {
-  observers_.add_file(history_);
+  observers_.add_file(history_writer_);
   observers_.add_file(events_);
   for (RunObserver* listener : listeners)
     observers_.add(*listener);

@@ -7,14 +7,27 @@
 #include <utility>
 #include <vector>
 
+#include <treadle/host/record/history_file.h>
 #include <treadle/host/run/run_folder.h>
 
 #include "events/event_dispatcher.h"
 #include "events/event_log.h"
-#include "events/history_file.h"
 #include "events/run_observers.h"
 
 namespace treadle::internal {
+
+/// Writes history.csv as epochs end.
+class HistoryWriter final : public RunObserver {
+ public:
+  explicit HistoryWriter(HistoryFile& file) : file_(file) {}
+
+ private:
+  void do_epoch_completed(const FitId& fit, const EpochSummary& epoch) override {
+    file_.add(fit.path(), epoch);
+  }
+
+  HistoryFile& file_;
+};
 
 /// All observers of a run, its own files first: history.csv and events.jsonl. Thread-safe.
 class RunLog {
@@ -50,6 +63,7 @@ class RunLog {
  private:
   const std::string history_path_;
   HistoryFile history_;
+  HistoryWriter history_writer_{history_};
   EventLog events_;
   std::vector<std::unique_ptr<RunObserver>> owned_;
   RunObservers observers_;

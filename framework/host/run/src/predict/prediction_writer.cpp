@@ -10,8 +10,7 @@
 #include <c10/util/accumulate.h>
 
 #include <treadle/base/error.h>
-
-#include "events/csv_field.h"
+#include <treadle/base/quoted_text.h>
 
 namespace treadle::internal {
 namespace {

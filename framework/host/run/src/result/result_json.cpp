@@ -11,8 +11,8 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/quoted_text.h>
 
-#include "events/csv_field.h"
 #include "events/event_log.h"
 #include "result/json_path.h"
 
@@ -111,8 +111,8 @@ std::string csv_text(const nlohmann::json& table) {
 }  // namespace
 
 nlohmann::json to_json(const engine::TrainingResult& result) {
-  nlohmann::json record = {{"final_loss", number_json(result.final_loss)},
-                           {"best_loss", number_json(result.best_loss)},
+  nlohmann::json record = {{"final_loss", result.final_loss},
+                           {"best_loss", result.best_loss},
                            {"best_epoch", result.best_epoch},
                            {"total_epochs", result.total_epochs},
                            {"training_time_seconds", result.training_time_seconds},
@@ -127,7 +127,7 @@ nlohmann::json to_json(const engine::TrainingResult& result) {
 }
 
 nlohmann::json to_json(const engine::ValidationResult& result) {
-  nlohmann::json record{{"loss", number_json(result.loss)},
+  nlohmann::json record{{"loss", result.loss},
                         {"metrics", metrics_to_json(result.metrics.values)},
                         {"metric_list", metric_list(result.metrics.values)},
                         {"sample_count", result.sample_count},
@@ -147,7 +147,7 @@ nlohmann::json to_json(const AdaptationRecord& record) {
   const auto put_numbers = [&](const std::vector<MetricValue>& values, nlohmann::json& into) {
     into["metrics"] = nlohmann::json::object();
     for (const MetricValue& value : values)
-      (is_loss(value) ? into["loss"] : into["metrics"][value.name]) = number_json(value.value);
+      (is_loss(value) ? into["loss"] : into["metrics"][value.name]) = value.value;
   };
   const auto numbers = [&](const std::vector<MetricValue>& values) {
     nlohmann::json stored = nlohmann::json::object();
@@ -269,7 +269,7 @@ nlohmann::json to_json(const MetricTable& table) {
   for (std::int64_t row = 0; row < values.size(0); ++row) {
     nlohmann::json cells = nlohmann::json::array();
     for (std::int64_t column = 0; column < values.size(1); ++column) {
-      cells.push_back(number_json(data[row * values.size(1) + column]));
+      cells.push_back(Number(data[row * values.size(1) + column]));
     }
     rows.push_back(std::move(cells));
   }
@@ -356,12 +356,12 @@ nlohmann::json cross_validation_summary(const nlohmann::json& folds) {
   nlohmann::json deviations = nlohmann::json::object();
   for (const auto& [name, ignored] : judging_part(folds.front()).at("metrics").items()) {
     const FoldMoments metric = over_folds(name);
-    means[name] = number_json(metric.mean);
-    deviations[name] = number_json(metric.deviation);
+    means[name] = Number(metric.mean);
+    deviations[name] = Number(metric.deviation);
   }
   const FoldMoments loss = over_folds(kLossOfPart);
-  nlohmann::json summary{{"mean_loss", number_json(loss.mean)},
-                         {"std_loss", number_json(loss.deviation)},
+  nlohmann::json summary{{"mean_loss", Number(loss.mean)},
+                         {"std_loss", Number(loss.deviation)},
                          {"mean_metrics", std::move(means)},
                          {"std_metrics", std::move(deviations)},
                          {"fold_results", folds},

@@ -1,3 +1,4 @@
+#include <treadle/host/record/history_file.h>
 #include <treadle/host/run/workflow_run.h>
 
 #include <fstream>
@@ -10,7 +11,6 @@
 #include <treadle/base/json_text.h>
 
 #include "context/continuation.h"
-#include "events/history_file.h"
 #include "events/trace.h"
 #include "model/saved_model.h"
 #include "run/run_session.h"
@@ -111,7 +111,7 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
 }
 
 std::vector<TrainingCurve> read_history(const std::filesystem::path& folder) {
-  return internal::HistoryFile::read(RunFolder::history_of(folder));
+  return curves_of(HistoryFile::read(RunFolder::history_of(folder)));
 }
 
 std::string stage_picture(const ResolvedWorkflow& workflow) {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <treadle/base/metric_value.h>
+#include <treadle/base/number.h>
 namespace treadle {
 
 /// The values of one number by epoch, with slope, variance and conditions on them.

@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/component.h>
-#include <treadle/base/metric_value.h>
+#include <treadle/base/number.h>
 #include <treadle/core/components/state_dict.h>
 #include <treadle/core/data/batch.h>
 #include <treadle/core/validation/predictions.h>

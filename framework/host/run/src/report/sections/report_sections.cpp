@@ -103,7 +103,7 @@ std::string logged_column(const std::string& name) {
 Json logged_number(const EpochSummary& epoch, std::string_view name) {
   const auto found = std::find_if(epoch.logged.begin(), epoch.logged.end(),
                                   [&](const MetricValue& value) { return value.name == name; });
-  return found == epoch.logged.end() ? Json() : internal::number_json(found->value);
+  return found == epoch.logged.end() ? Json() : Json(found->value);
 }
 
 std::string direction_of(const ReportInput& input, std::string_view name) {
@@ -151,12 +151,11 @@ std::string history(const ReportInput& input, const std::vector<std::string>& na
       if (several)
         row.push_back(html::escape(curve.fit));
       row.push_back(std::to_string(epoch.epoch) + (i == best ? " (best)" : ""));
-      row.push_back(html::number(internal::number_json(epoch.train_loss)));
-      row.push_back(html::number(epoch.val_loss ? internal::number_json(*epoch.val_loss) : Json()));
+      row.push_back(html::number(Json(epoch.train_loss)));
+      row.push_back(html::number(epoch.val_loss ? Json(*epoch.val_loss) : Json()));
       for (const std::string& name : names) {
         const MetricValue* metric = find_metric(epoch, name);
-        row.push_back(
-            html::number(metric != nullptr ? internal::number_json(metric->value) : Json()));
+        row.push_back(html::number(metric != nullptr ? Json(metric->value) : Json()));
       }
       for (const std::string& name : logged)
         row.push_back(html::number(logged_number(epoch, name)));
@@ -519,17 +518,15 @@ Json chart_data(const ReportInput& input) {
     for (std::size_t i : kept_epochs(curve, kMostPointsPerCurve)) {
       const EpochSummary& epoch = curve.epochs[i];
       stored["epochs"].push_back(epoch.epoch);
-      stored["train_loss"].push_back(internal::number_json(epoch.train_loss));
-      stored["val_loss"].push_back(epoch.val_loss ? internal::number_json(*epoch.val_loss)
-                                                  : Json());
+      stored["train_loss"].push_back(Json(epoch.train_loss));
+      stored["val_loss"].push_back(epoch.val_loss ? Json(*epoch.val_loss) : Json());
       stored["learning_rate"].push_back(epoch.learning_rate);
       stored["best"].push_back(i == best);
       for (const MetricValue& first : curve.epochs.front().metrics) {
         if (is_of_one_class(first.name))
           continue;
         const MetricValue* metric = find_metric(epoch, first.name);
-        stored["metrics"][first.name].push_back(
-            metric != nullptr ? internal::number_json(metric->value) : Json());
+        stored["metrics"][first.name].push_back(metric != nullptr ? Json(metric->value) : Json());
       }
       for (const MetricValue& first : curve.epochs.front().logged) {
         stored["metrics"][logged_column(first.name)].push_back(logged_number(epoch, first.name));

@@ -6,8 +6,8 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/core/history/history.h>
+#include <treadle/host/record/history_file.h>
 
-#include "events/history_file.h"
 #include "result/result_json.h"
 
 namespace treadle::internal {

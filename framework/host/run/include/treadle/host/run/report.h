@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/host/record/training_curve.h>
 #include <treadle/host/run/model_drawing.h>
-#include <treadle/host/run/training_curve.h>
 
 namespace treadle {
 

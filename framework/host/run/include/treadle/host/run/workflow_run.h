@@ -11,10 +11,10 @@
 
 #include <treadle/core/model/model.h>
 #include <treadle/host/catalog/workflow_document.h>
+#include <treadle/host/record/training_curve.h>
 #include <treadle/host/run/run_options.h>
 #include <treadle/host/run/runtime.h>
 #include <treadle/host/run/search.h>
-#include <treadle/host/run/training_curve.h>
 
 namespace treadle {
 

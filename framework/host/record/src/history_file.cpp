@@ -1,4 +1,4 @@
-#include "events/history_file.h"
+#include <treadle/host/record/history_file.h>
 
 #include <algorithm>
 #include <array>
@@ -22,14 +22,14 @@
 // over, since the checkpoints hold the same rows and restore() puts them back. read(), which has
 // nothing else to go by, reports it with its line.
 //
-// One call at a time: RunObservers serializes events, and RunLog everything else.
+// One call at a time: the host serializes them.
 
-namespace treadle::internal {
+namespace treadle {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// What pandas and R read as missing: the number is undefined.
+/// An undefined number. Pandas and R read it as missing.
 constexpr const char* kUndefined = "NA";
 
 /// The shortest text that reads back as the same number.
@@ -154,7 +154,7 @@ std::string HistoryFile::header() const {
 }
 
 std::string HistoryFile::line(const Row& row) const {
-  const EpochSummary& s = row.summary;
+  const EpochSummary& s = row.epoch;
   std::string text = row.fit + "," + std::to_string(s.epoch) + "," +
                      (s.epochs ? std::to_string(*s.epochs) : "") + "," + std::to_string(s.step) +
                      "," + number_text(s.learning_rate) + "," + number_text(s.train_loss) + "," +
@@ -186,10 +186,10 @@ EpochSummary as_in_history(EpochSummary summary) {
   return summary;
 }
 
-void HistoryFile::do_epoch_completed(const FitId& fit, const EpochSummary& summary) {
+void HistoryFile::add(const std::string& fit, const EpochSummary& epoch) {
   // Names as a reader of the file sees them, so that a resumed run finds its columns again.
-  rows_.push_back({fit.path(), under_column_names(summary)});
-  const EpochSummary& kept = rows_.back().summary;
+  rows_.push_back({fit, under_column_names(epoch)});
+  const EpochSummary& kept = rows_.back().epoch;
   bool grew = rows_.size() == 1;
   for (const MetricValue& metric : kept.metrics) {
     const auto known = std::any_of(metrics_.begin(), metrics_.end(),
@@ -260,7 +260,7 @@ bool HistoryFile::load(std::istream& file, Damage damage) {
 HistoryFile::Row HistoryFile::row_of(const HistoryLine& line, std::size_t columns) const {
   Row row;
   row.fit = line.text(0);
-  EpochSummary& s = row.summary;
+  EpochSummary& s = row.epoch;
   s.epoch = line.number<std::int64_t>(1);
   if (!line.text(2).empty())
     s.epochs = line.number<std::int64_t>(2);
@@ -287,22 +287,28 @@ HistoryFile::Row HistoryFile::row_of(const HistoryLine& line, std::size_t column
   return row;
 }
 
-std::vector<TrainingCurve> HistoryFile::read(const fs::path& path) {
+std::vector<HistoryRow> HistoryFile::read(const fs::path& path, Damage damage) {
   HistoryFile file(path, Unopened{});
   std::ifstream stream(path);
-  file.load(stream, Damage::kIsAnError);
-  std::vector<std::string> fits;
-  for (const Row& row : file.rows_) {
-    if (std::find(fits.begin(), fits.end(), row.fit) == fits.end())
-      fits.push_back(row.fit);
+  file.load(stream, damage);
+  return {file.rows_.begin(), file.rows_.end()};
+}
+
+std::vector<TrainingCurve> curves_of(const std::vector<HistoryRow>& rows) {
+  std::vector<TrainingCurve> curves;
+  for (const HistoryRow& row : rows) {
+    const auto found = std::find_if(curves.begin(), curves.end(), [&](const TrainingCurve& curve) {
+      return curve.fit == row.fit;
+    });
+    TrainingCurve& curve =
+        found == curves.end() ? curves.emplace_back(TrainingCurve{row.fit, {}}) : *found;
+    curve.epochs.push_back(row.epoch);
   }
-  return file.curves(fits);
+  return curves;
 }
 
 void HistoryFile::cut_back(const std::string& fit, std::int64_t epochs) {
-  const auto is_later = [&](const Row& row) {
-    return row.fit == fit && row.summary.epoch > epochs;
-  };
+  const auto is_later = [&](const Row& row) { return row.fit == fit && row.epoch.epoch > epochs; };
   if (std::none_of(rows_.begin(), rows_.end(), is_later))
     return;
   std::erase_if(rows_, is_later);
@@ -312,7 +318,7 @@ void HistoryFile::cut_back(const std::string& fit, std::int64_t epochs) {
 std::string HistoryFile::text_of(const std::string& fit, std::int64_t epochs) const {
   std::string text = header() + "\n";
   for (const Row& row : rows_) {
-    if (row.fit == fit && row.summary.epoch <= epochs)
+    if (row.fit == fit && row.epoch.epoch <= epochs)
       text += line(row) + "\n";
   }
   return text;
@@ -353,12 +359,12 @@ void HistoryFile::adopt_columns(const HistoryFile& other) {
   has_decisions_ = has_decisions_ || other.has_decisions_;
 }
 
-/// What a damaged header named, and no row has.
+/// Columns of a damaged header that no row has.
 void HistoryFile::drop_empty_columns() {
   const auto is_empty = [&](const std::string& name,
                             std::vector<MetricValue> EpochSummary::*values) {
     return std::none_of(rows_.begin(), rows_.end(), [&](const Row& row) {
-      const std::vector<MetricValue>& there = row.summary.*values;
+      const std::vector<MetricValue>& there = row.epoch.*values;
       return std::any_of(there.begin(), there.end(),
                          [&](const MetricValue& value) { return value.name == name; });
     });
@@ -378,7 +384,7 @@ void HistoryFile::finish(const std::vector<std::string>& fits) {
     return std::find(fits.begin(), fits.end(), row.fit) - fits.begin();
   };
   std::stable_sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
-    return std::pair(place(a), a.summary.epoch) < std::pair(place(b), b.summary.epoch);
+    return std::pair(place(a), a.epoch.epoch) < std::pair(place(b), b.epoch.epoch);
   });
   rewrite();
 }
@@ -393,7 +399,7 @@ std::vector<TrainingCurve> HistoryFile::curves(const std::vector<std::string>& f
     TrainingCurve curve{fit, {}};
     for (const Row& row : rows_) {
       if (row.fit == fit)
-        curve.epochs.push_back(row.summary);
+        curve.epochs.push_back(row.epoch);
     }
     if (!curve.epochs.empty())
       curves.push_back(std::move(curve));
@@ -401,4 +407,4 @@ std::vector<TrainingCurve> HistoryFile::curves(const std::vector<std::string>& f
   return curves;
 }
 
-}  // namespace treadle::internal
+}  // namespace treadle

@@ -10,44 +10,45 @@
 #include <vector>
 
 #include <treadle/base/atomic_file.h>
-#include <treadle/core/history/run_observer.h>
-#include <treadle/host/run/training_curve.h>
+#include <treadle/base/epoch_summary.h>
+#include <treadle/host/record/training_curve.h>
 
-namespace treadle::internal {
+namespace treadle {
 
 class HistoryLine;
 
 /// history.csv: one row an epoch of each training. Rows arrive in whatever order parallel folds
 /// finish their epochs; finish() puts them in the order of trainings.
-class HistoryFile final : public RunObserver {
+class HistoryFile {
  public:
+  enum class Damage { kIsPassedOver, kIsAnError };
+
   explicit HistoryFile(std::filesystem::path path);
 
+  /// The row of a further epoch of `fit`.
+  void add(const std::string& fit, const EpochSummary& epoch);
   /// Drops the rows of `fit` after its epoch `epochs`: a resumed training writes them again.
   void cut_back(const std::string& fit, std::int64_t epochs);
-  /// The rows of `fit` up to its epoch `epochs`, as a file of their own: what a checkpoint keeps.
+  /// The rows of `fit` up to its epoch `epochs`, as a file of their own, for a checkpoint.
   std::string text_of(const std::string& fit, std::int64_t epochs) const;
-  /// Puts back what text_of() gave, where the file has other rows of `fit`; says whether it had.
+  /// Puts back what text_of() gave, if the file has other rows of `fit`; returns whether it had.
   bool restore(const std::string& fit, const std::string& text);
   /// Rewrites the file in the order of `fits`; rows of others are damage.
   void finish(const std::vector<std::string>& fits);
   /// Makes the rows so far survive a power failure.
   void sync();
-  /// The rows of a file, by training, in the order of their first rows; the file is left as it is.
-  static std::vector<TrainingCurve> read(const std::filesystem::path& path);
+  /// The rows of a file in their order; the file is left as it is, and may be written by a run. Of
+  /// a file that is not there, none. Damage that is an error is a StorageError with its line.
+  static std::vector<HistoryRow> read(const std::filesystem::path& path,
+                                      Damage damage = Damage::kIsAnError);
   /// All rows, by training, for the report.
   std::vector<TrainingCurve> curves(const std::vector<std::string>& fits) const;
 
  private:
-  struct Row {
-    std::string fit;
-    EpochSummary summary;
-  };
+  using Row = HistoryRow;
   struct Unopened {};
   HistoryFile(std::filesystem::path path, Unopened) : path_(std::move(path)) {}
 
-  void do_epoch_completed(const FitId& fit, const EpochSummary& summary) override;
-  enum class Damage { kIsPassedOver, kIsAnError };
   /// Reads the rows; false when the last line was cut off.
   bool load(std::istream& file, Damage damage);
   Row row_of(const HistoryLine& line, std::size_t columns) const;
@@ -69,4 +70,4 @@ class HistoryFile final : public RunObserver {
 /// which it does not keep.
 EpochSummary as_in_history(EpochSummary summary);
 
-}  // namespace treadle::internal
+}  // namespace treadle
