@@ -323,22 +323,24 @@ std::vector<ValidationCase> validators() {
       });
 }
 
-/// Loops that ask their session for more than batches and epochs have tests of their own.
-bool is_plain_loop(const Offer& offer) {
-  for (const auto& [key, value] : offer.schema.items()) {
-    if (key.starts_with("x-treadle-") && key != "x-treadle-interface" && key != "x-treadle-name")
-      return false;
-  }
-  return true;
+/// Loops that make no updates, or train models of their own, have tests of their own.
+bool trains_any_model(const std::function<std::unique_ptr<TrainingWorkflow>()>& make) {
+  return make()->needs().updates && works([&] {
+           Rehearsal rehearsal(make(), {.epochs = 1});
+           RecordingContext context;
+           rehearsal.train(context);
+         });
 }
 
 std::vector<TrainingCase> trainings() {
   std::vector<TrainingCase> cases;
   for (const Offer& offer : subject().plugin->offers()) {
-    if (offer.interface_word == "training" && is_plain_loop(offer)) {
-      cases.push_back({.name = noted("TrainingContract", offer),
-                       .make = maker<TrainingWorkflow>(offer),
-                       .may_stop_early = true});
+    if (offer.interface_word != "training")
+      continue;
+    const auto make = maker<TrainingWorkflow>(offer);
+    if (trains_any_model(make)) {
+      cases.push_back(
+          {.name = noted("TrainingContract", offer), .make = make, .may_stop_early = true});
     }
   }
   return cases;

@@ -4,8 +4,11 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/core/model/model.h>
 
 namespace treadle::cells {
 namespace {
@@ -53,20 +56,48 @@ std::vector<bool> only(std::size_t operation, std::size_t count) {
 
 }  // namespace
 
+DartsTraining::Searched::Searched(TrainingSession& its) : session(its) {
+  std::set<std::string> names;
+  std::set<std::string> structures;
+  for (const auto& module : session.model().named_modules("", /*include_self=*/false)) {
+    auto* const layer = dynamic_cast<WeighsOperations*>(module.value().get());
+    if (layer == nullptr)
+      continue;
+    layers.push_back(layer);
+    names.insert(module.key() + "." + std::string(WeighsOperations::kParameter));
+    if (!structures.insert(layer->structure()).second) {
+      throw DataError("two structures of the model are called " + quote_text(layer->structure()) +
+                      "; give each a name of its own");
+    }
+  }
+  if (layers.empty()) {
+    throw DataError(
+        "nothing in the model can be chosen; a search of its structure needs a network with "
+        "operations that are mixed, such as the graph builder \"cell_network\" without \"edges\"");
+  }
+  const auto is_alpha = [&](std::string_view name) { return names.count(std::string(name)) > 0; };
+  alphas = session.parameters(is_alpha);
+  rest = session.parameters([&](std::string_view name) { return !is_alpha(name); });
+}
+
+double DartsTraining::Searched::loss() {
+  return session.evaluate(kStructureRows).loss;
+}
+
 DartsTraining::DartsTraining(const Config& config)
     : config_(config),
       perturbs_(config.get<std::string>("selection") == "perturbation"),
       edges_per_node_(config.find<std::int64_t>("edges_per_node")),
       warmup_epochs_(config.get<std::int64_t>("warmup_epochs")),
+      structure_fraction_(config.get<double>("structure_fraction")),
       tune_epochs_(config.get<std::int64_t>("tune_epochs")),
       max_parameters_(config.find<std::int64_t>("max_parameters")) {}
 
 void DartsTraining::do_train(TrainingSession& session) {
-  auto* const search = dynamic_cast<SearchesStructure*>(&session);
-  TREADLE_EXPECTS(search != nullptr, "this session has no rows for the structure of its model");
+  Searched searched(session);
   std::vector<Place> places;
-  for (std::size_t i = 0; perturbs_ && i < search->structures().size(); ++i) {
-    for (std::size_t j = 0; j < search->structures()[i]->choices().size(); ++j)
+  for (std::size_t i = 0; perturbs_ && i < searched.layers.size(); ++i) {
+    for (std::size_t j = 0; j < searched.layers[i]->choices().size(); ++j)
       places.push_back({i, j});
   }
   if (perturbs_) {
@@ -86,7 +117,7 @@ void DartsTraining::do_train(TrainingSession& session) {
   const std::int64_t first = session.epochs().value_or(0) - tuning;
   // A training that was stopped while it tried out a choice was saved in the midst of it.
   for (std::size_t i = 0; i < places.size(); ++i) {
-    WeighsOperations& layer = *search->structures()[places[i].structure];
+    WeighsOperations& layer = *searched.layers[places[i].structure];
     const std::size_t count = layer.choices()[places[i].choice].operations.size();
     layer.allow(places[i].choice, i < decided_.size() ? only(decided_[i].operation, count)
                                                       : std::vector<bool>(count, true));
@@ -94,36 +125,48 @@ void DartsTraining::do_train(TrainingSession& session) {
   // Decisions come before next_epoch(), so that the checkpoint between two epochs has them.
   const auto decide = [&](std::int64_t epochs_done) {
     if (perturbs_)
-      decide_due(epochs_done, first, places, *search);
+      decide_due(epochs_done, first, places, searched);
   };
   for (decide(session.epochs_done()); session.next_epoch(); decide(session.epochs_done()))
-    train_epoch(session, *search);
+    train_epoch(searched);
   // What stopped the training early leaves decisions open.
   decide(std::numeric_limits<std::int64_t>::max());
-  record(*search);
+  record(searched);
 }
 
-void DartsTraining::train_epoch(TrainingSession& session, SearchesStructure& search) {
+LoopNeeds DartsTraining::do_needs() const {
+  LoopNeeds needs;
+  needs.parts = {{kStructureRows, structure_fraction_}};
+  return needs;
+}
+
+void DartsTraining::train_epoch(Searched& searched) const {
+  TrainingSession& session = searched.session;
   const bool warms_up = session.epochs_done() < warmup_epochs_;
-  do {
-    if (!warms_up)
-      search.step_structure(session.scheduled_rate());
-  } while (session.step(session.scheduled_rate()));
+  while (const std::optional<Batch> batch = session.next_batch()) {
+    const double rate = session.scheduled_rate();
+    if (!warms_up) {
+      session.update(
+          session.next_batch(kStructureRows),
+          {.learning_rate = rate, .name = kStructureRows, .parameters = &searched.alphas});
+    }
+    session.update(*batch, {.learning_rate = rate, .parameters = &searched.rest});
+  }
   session.finish_epoch();
 }
 
 void DartsTraining::decide_due(std::int64_t epochs_done, std::int64_t first,
-                               const std::vector<Place>& places, SearchesStructure& search) {
+                               const std::vector<Place>& places, Searched& searched) {
   while (decided_.size() < places.size() &&
          epochs_done >= first + tune_epochs_ * static_cast<std::int64_t>(decided_.size())) {
     const Place place = places[decided_.size()];
-    WeighsOperations& layer = *search.structures()[place.structure];
+    WeighsOperations& layer = *searched.layers[place.structure];
     const OperationChoice& choice = layer.choices()[place.choice];
     const std::optional<std::size_t> best = largest(choice, [&](std::size_t operation) {
       std::vector<bool> without(choice.operations.size(), true);
       without[operation] = false;
       const Restricted restricted(layer, place.choice, without);
-      return search.structure_loss();
+      return searched.loss();
     });
     const std::size_t operation = best.value_or(0);
     layer.allow(place.choice, only(operation, choice.operations.size()));
@@ -131,10 +174,10 @@ void DartsTraining::decide_due(std::int64_t epochs_done, std::int64_t first,
   }
 }
 
-void DartsTraining::record(SearchesStructure& search) {
+void DartsTraining::record(Searched& searched) {
   records_.clear();
-  for (std::size_t s = 0; s < search.structures().size(); ++s) {
-    WeighsOperations& layer = *search.structures()[s];
+  for (WeighsOperations* const one : searched.layers) {
+    WeighsOperations& layer = *one;
     const at::Tensor weights = layer.weights().to(at::kCPU, at::kDouble);
     StructureRecord record{layer.structure(), {}};
     std::vector<double> strengths;
@@ -148,7 +191,7 @@ void DartsTraining::record(SearchesStructure& search) {
       double strength = one.chosen ? one.weights[*one.chosen] : 0;
       if (perturbs_ && edges_per_node_) {
         const Restricted restricted(layer, c, std::vector<bool>(choice.operations.size(), false));
-        strength = search.structure_loss();
+        strength = searched.loss();
       }
       strengths.push_back(strength);
       into[choice.node].push_back(c);

@@ -34,10 +34,25 @@ class DartsTraining final : public TrainingWorkflow, public RecordsStructures {
   std::optional<std::int64_t> max_parameters() const override { return max_parameters_; }
 
  private:
+  /// Training rows that are set aside for the alphas.
+  static constexpr const char* kStructureRows = "structure";
+
   /// A choice of a model: which of its structures, which of that one's choices.
   struct Place {
     std::size_t structure = 0;
     std::size_t choice = 0;
+  };
+  /// The model of a training: its layers that weigh operations, their parameters, and the rest.
+  struct Searched {
+    /// Throws a DataError where nothing of the model can be chosen.
+    explicit Searched(TrainingSession& session);
+    /// Over the rows set aside, in eval mode, of the model as it is.
+    double loss();
+
+    TrainingSession& session;
+    std::vector<WeighsOperations*> layers;
+    ParameterSet alphas;
+    ParameterSet rest;
   };
   struct Decision {
     Place place;
@@ -49,16 +64,18 @@ class DartsTraining final : public TrainingWorkflow, public RecordsStructures {
   void do_load_state(const StateDict& state) override;
   void* do_ask(std::string_view interface_id) override;
 
-  void train_epoch(TrainingSession& session, SearchesStructure& search);
+  LoopNeeds do_needs() const override;
+  void train_epoch(Searched& searched) const;
   /// Those that are due after so many epochs, in the order of `places`.
   void decide_due(std::int64_t epochs_done, std::int64_t first, const std::vector<Place>& places,
-                  SearchesStructure& search);
-  void record(SearchesStructure& search);
+                  Searched& searched);
+  void record(Searched& searched);
 
   const Config config_;
   const bool perturbs_;
   const std::optional<std::int64_t> edges_per_node_;
   const std::int64_t warmup_epochs_;
+  const double structure_fraction_;
   const std::int64_t tune_epochs_;
   const std::optional<std::int64_t> max_parameters_;
   std::vector<Decision> decided_;

@@ -32,6 +32,8 @@ class TruncatedBptt final : public GradientStrategy, public LogsValues {
   BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override;
 
+  bool do_splits_batch() const override { return inner_->splits_batch(); }
+
   std::unique_ptr<GradientStrategy> inner_;
 };
 
@@ -46,6 +48,8 @@ class Accumulation final : public GradientStrategy, public LogsValues {
  private:
   BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                              ForwardContext& context) const override;
+
+  bool do_splits_batch() const override { return true; }
 
   std::int64_t parts_;
   std::unique_ptr<GradientStrategy> inner_;

@@ -40,9 +40,10 @@ PrequentialTraining::PrequentialTraining(const Config& config)
 
 void PrequentialTraining::do_train(TrainingSession& session) {
   while (session.next_epoch()) {
-    while (const std::optional<TestedBatch> batch = session.test_next()) {
-      count(*batch);
-      session.step(session.scheduled_rate());
+    while (const std::optional<Batch> batch = session.next_batch()) {
+      session.evaluate(*batch);
+      count(*batch, session.group_names());
+      session.update(*batch, {.learning_rate = session.scheduled_rate()});
     }
     if (tracker_ && tracker_->open_rows() > 0) {
       end_window(session.finish_epoch());
@@ -52,25 +53,31 @@ void PrequentialTraining::do_train(TrainingSession& session) {
   }
 }
 
-void PrequentialTraining::count(const TestedBatch& batch) {
-  if (by_groups_ && batch.groups.empty()) {
+LoopNeeds PrequentialTraining::do_needs() const {
+  LoopNeeds needs;
+  needs.rows_per_epoch = window_rows_;
+  return needs;
+}
+
+void PrequentialTraining::count(const Batch& batch, const GroupNames* names) {
+  if (by_groups_ && !batch.groups.defined()) {
     config_.fail("changes",
                  "the data has no groups; name its column of groups in \"data\", or list the "
                  "changes");
   }
-  for (std::size_t i = 0; by_groups_ && i < batch.groups.size(); ++i) {
-    const std::int64_t group = batch.groups[i];
+  const at::Tensor groups = by_groups_ ? batch.groups.contiguous() : at::Tensor();
+  for (std::int64_t i = 0; by_groups_ && i < groups.numel(); ++i) {
+    const std::int64_t group = groups.data_ptr<std::int64_t>()[i];
     if (group_ == group)
       continue;
     group_ = group;
     if (!tracker_) {
-      tracker_.emplace(task_of_group(group, batch.group_names), std::vector<TaskChange>());
+      tracker_.emplace(task_of_group(group, names), std::vector<TaskChange>());
     } else {
-      tracker_->add_change({tracker_->rows() + static_cast<std::int64_t>(i),
-                            task_of_group(group, batch.group_names)});
+      tracker_->add_change({tracker_->rows() + i, task_of_group(group, names)});
     }
   }
-  tracker_->count(batch.rows);
+  tracker_->count(batch.size());
 }
 
 void PrequentialTraining::end_window(const EpochSummary& row) {

@@ -26,7 +26,8 @@ class PrequentialTraining final : public TrainingWorkflow, public RecordsAdaptat
   void do_load_state(const StateDict& state) override;
   void* do_ask(std::string_view interface_id) override;
 
-  void count(const TestedBatch& batch);
+  LoopNeeds do_needs() const override;
+  void count(const Batch& batch, const GroupNames* names);
   void end_window(const EpochSummary& row);
   RecoveryRule rule() const;
 

@@ -104,7 +104,7 @@ TEST(EvaluationBatch, HoldsNoMoreThanSixtyFourMebibytesOfLogits) {
 
 /// What a visitor saw.
 struct Seen {
-  EvaluationTotals totals;
+  Evaluation totals;
   std::vector<std::int64_t> batches;
   std::vector<at::Tensor> predictions;
 };
@@ -259,8 +259,8 @@ TEST(Evaluation, PadsBatchesForALossOverAllRows) {
   const ObjectiveOf<RootMeanSquare> loss({.name = "y", .shape = {kVaries, 1}});
   BatchList stream = padded_batches();
 
-  const EvaluationTotals totals = evaluate({.model = &model, .objective = &loss}, stream, {},
-                                           [](const Predictions&, const Batch&) {});
+  const Evaluation totals = evaluate({.model = &model, .objective = &loss}, stream, {},
+                                     [](const Predictions&, const Batch&) {});
 
   EXPECT_EQ(totals.rows, 4);
   EXPECT_NEAR(totals.loss, std::sqrt((4 + 4 + 9 + 16 + 25 + 36 + 49) / 7.0), 1e-6);

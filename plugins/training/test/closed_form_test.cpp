@@ -31,59 +31,11 @@ std::unique_ptr<TrainingWorkflow> closed_form(double alpha = 2.5) {
   return std::make_unique<ClosedFormTraining>(Config(nlohmann::json{{"alpha", alpha}}));
 }
 
-/// One epoch of given rows, in batches. Stays to see what the layer becomes.
-class GivenRows final : public TrainingSession, public SolvesLastLayer {
- public:
-  GivenRows(LastLayerRows rows, std::int64_t batch) : rows_(std::move(rows)), batch_(batch) {}
-
-  bool read_rows(const std::function<void(const LastLayerRows&)>& take) override {
-    const std::int64_t count = std::min(batch_, rows_.features.size(0) - next_);
-    if (count <= 0)
-      return false;
-    const auto part = [&](const at::Tensor& of) {
-      return of.defined() ? of.narrow(0, next_, count) : of;
-    };
-    take({part(rows_.features), part(rows_.targets), part(rows_.weights), rows_.has_bias});
-    next_ += count;
-    return true;
-  }
-  void set_last_layer(const at::Tensor& given_weight, const at::Tensor& given_bias) override {
-    weight = given_weight;
-    bias = given_bias;
-  }
-
-  bool is_finished() const override { return is_done_; }
-  std::int64_t epochs_done() const override { return is_done_ ? 1 : 0; }
-  std::int64_t steps_done() const override { return 0; }
-  std::optional<std::int64_t> epochs() const override { return 1; }
-  std::optional<std::int64_t> steps_per_epoch() const override { return std::nullopt; }
-  double scheduled_rate() const override { return 0; }
-  bool next_epoch() override { return !is_done_; }
-  std::optional<TestedBatch> test_next() override { return std::nullopt; }
-  bool step(double) override { return false; }
-  EpochSummary finish_epoch() override {
-    is_done_ = true;
-    return {};
-  }
-  void stop(const std::string&) override {}
-  const RandomStreams& random() const override { return random_; }
-
-  at::Tensor weight;
-  at::Tensor bias;
-
- private:
-  LastLayerRows rows_;
-  std::int64_t batch_;
-  std::int64_t next_ = 0;
-  bool is_done_ = false;
-  RandomStreams random_{1};
-};
-
 /// As in ridge_reference.py.
-LastLayerRows reference_rows(bool has_bias) {
+LayerRows reference_rows(bool has_bias) {
   const at::Tensor i = at::arange(150, at::kDouble);
   const at::Tensor row = at::arange(50, at::kDouble);
-  LastLayerRows rows;
+  LayerRows rows;
   rows.features = ((i * 1.3).sin() + i.remainder(3).eq(0) * 100.0).view({50, 3});
   const at::Tensor line =
       at::matmul(rows.features, at::tensor({1.0, -2.0, 0.5}, at::kDouble)) + (row * 2.1).cos();
@@ -92,10 +44,16 @@ LastLayerRows reference_rows(bool has_bias) {
   return rows;
 }
 
-std::unique_ptr<GivenRows> solved(LastLayerRows rows, std::int64_t batch, double alpha = 2.5) {
-  auto session = std::make_unique<GivenRows>(std::move(rows), batch);
-  closed_form(alpha)->train(*session);
-  return session;
+RidgeSums::Solution solved(const LayerRows& rows, std::int64_t batch, double alpha = 2.5) {
+  RidgeSums sums(alpha);
+  for (std::int64_t begin = 0; begin < rows.features.size(0); begin += batch) {
+    const std::int64_t count = std::min(batch, rows.features.size(0) - begin);
+    const auto part = [&](const at::Tensor& of) {
+      return of.defined() ? of.narrow(0, begin, count) : of;
+    };
+    sums.add({part(rows.features), part(rows.targets), part(rows.weights), rows.has_bias});
+  }
+  return sums.solution();
 }
 
 void expect_all_near(const at::Tensor& got, const std::vector<double>& expected) {
@@ -106,47 +64,47 @@ void expect_all_near(const at::Tensor& got, const std::vector<double>& expected)
 }
 
 TEST(ClosedForm, EqualsScikitLearnsRidge) {
-  const auto session = solved(reference_rows(true), 16);
+  const RidgeSums::Solution solution = solved(reference_rows(true), 16);
 
-  expect_all_near(session->weight,
+  expect_all_near(solution.weight,
                   {-0.13039533264896944, -1.2207581813463064, -0.5227074344390705,
                    -0.002370874500906497, -0.0061298547062276386, -0.0009085834062102857});
-  expect_all_near(session->bias, {113.04641222229515, 0.29350972855490226});
+  expect_all_near(solution.bias, {113.04641222229515, 0.29350972855490226});
 }
 
 TEST(ClosedForm, RowsCountByTheirWeights) {
-  LastLayerRows rows = reference_rows(true);
+  LayerRows rows = reference_rows(true);
   rows.weights = at::arange(50, at::kDouble).remainder(4) + 0.5;
 
-  const auto session = solved(rows, 16);
+  const RidgeSums::Solution solution = solved(rows, 16);
 
-  expect_all_near(session->weight,
+  expect_all_near(solution.weight,
                   {-0.13516028196699015, -1.2076244839243742, -0.5109159877692925,
                    -0.02368596478534266, 0.14037795981858645, 0.09878784441769635});
-  expect_all_near(session->bias, {113.51116413674809, 2.4327679731917486});
+  expect_all_near(solution.bias, {113.51116413674809, 2.4327679731917486});
 }
 
 TEST(ClosedForm, ALayerWithoutBiasIsALineThroughTheOrigin) {
-  const auto session = solved(reference_rows(false), 16);
+  const RidgeSums::Solution solution = solved(reference_rows(false), 16);
 
-  expect_all_near(session->weight,
+  expect_all_near(solution.weight,
                   {1.0000597938551266, -1.7399401195046507, 0.4837143660367689,
                    0.0005641994284744911, -0.007477840429470352, 0.0017044547580486013});
-  EXPECT_FALSE(session->bias.defined());
+  EXPECT_FALSE(solution.bias.defined());
 }
 
 TEST(ClosedForm, DoesNotDependOnHowBatchesAreCut) {
-  const auto whole = solved(reference_rows(true), 50);
+  const RidgeSums::Solution whole = solved(reference_rows(true), 50);
 
   for (const std::int64_t batch : {1, 3, 20}) {
-    const auto cut = solved(reference_rows(true), batch);
-    EXPECT_TRUE(cut->weight.allclose(whole->weight, 1e-10, 1e-12)) << batch;
-    EXPECT_TRUE(cut->bias.allclose(whole->bias, 1e-10, 1e-12)) << batch;
+    const RidgeSums::Solution cut = solved(reference_rows(true), batch);
+    EXPECT_TRUE(cut.weight.allclose(whole.weight, 1e-10, 1e-12)) << batch;
+    EXPECT_TRUE(cut.bias.allclose(whole.bias, 1e-10, 1e-12)) << batch;
   }
 }
 
 TEST(ClosedForm, NamesFeaturesThatDependOnEachOther) {
-  LastLayerRows rows = reference_rows(true);
+  LayerRows rows = reference_rows(true);
   rows.features = rows.features.narrow(1, 0, 1).repeat({1, 2});
   try {
     solved(rows, 50, 0);

@@ -10,8 +10,8 @@ namespace {
 INSTANTIATE_TEST_SUITE_P(Prequential, TrainingContract,
                          ::testing::Values(TrainingCase{
                              .name = "Prequential",
-                             .make = [] { return std::make_unique<PrequentialTraining>(Config()); },
-                             .tests_first = true}),
+                             .make =
+                                 [] { return std::make_unique<PrequentialTraining>(Config()); }}),
                          CaseName());
 
 TEST(PrequentialTest, TheFirstLossIsThatOfTheUntrainedModel) {

@@ -12,13 +12,13 @@
 #include <treadle/base/hash.h>
 #include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>
-#include <treadle/base/metric_value.h>
 #include <treadle/base/near_miss.h>
 #include <treadle/base/number.h>
 #include <treadle/base/path_words.h>
 #include <treadle/base/random.h>
 #include <treadle/base/time_text.h>
 #include <treadle/base/utf8.h>
+#include <treadle/core/components/extra_state.h>
 #include <treadle/core/components/fit_id.h>
 #include <treadle/core/components/module_state.h>
 #include <treadle/core/components/plugin_registry.h>
@@ -72,6 +72,7 @@
 #include <treadle/core/model/abilities/works_step_by_step.h>
 #include <treadle/core/model/deferred_output.h>
 #include <treadle/core/model/forward_context.h>
+#include <treadle/core/model/functional.h>
 #include <treadle/core/model/graph_builder.h>
 #include <treadle/core/model/layer.h>
 #include <treadle/core/model/linear.h>
@@ -86,6 +87,7 @@
 #include <treadle/core/training/adaptation.h>
 #include <treadle/core/training/chunked_loss.h>
 #include <treadle/core/training/draws_samples.h>
+#include <treadle/core/training/evaluation.h>
 #include <treadle/core/training/fits_targets.h>
 #include <treadle/core/training/gradient_strategy.h>
 #include <treadle/core/training/learning_rate_schedule.h>
@@ -95,7 +97,6 @@
 #include <treadle/core/training/parameter_arena.h>
 #include <treadle/core/training/parameter_view.h>
 #include <treadle/core/training/scale_parameter.h>
-#include <treadle/core/training/solves_last_layer.h>
 #include <treadle/core/training/structure_search.h>
 #include <treadle/core/training/training_callback.h>
 #include <treadle/core/training/training_session.h>
@@ -117,6 +118,7 @@
 #include <treadle/search/trial_order.h>
 #include <treadle/search/tuner.h>
 #include <treadle/tensor/autocast.h>
+#include <treadle/tensor/eval_mode_guard.h>
 #include <treadle/tensor/float8.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/tensor/torch_versions.h>

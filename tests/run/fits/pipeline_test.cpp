@@ -477,7 +477,7 @@ TEST_F(Pipelines, NameTheStageForWhichASharedKeyIsWrong) {
     "a": {"run": {}},
     "b": {"run": {"training": {"use": "prequential", "window": 64, "batch_size": 32}}}
   }})"),
-            "my.json:4: /validation: stage b: the loop \"prequential\" tests each batch before it "
+            "my.json:4: /validation: stage b: \"prequential\" evaluates each batch before it "
             "trains on it and has no validation rows; leave \"validation\" out");
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <ATen/ops/equal.h>
@@ -13,6 +14,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/near_miss.h>
+#include <treadle/core/components/extra_state.h>
 #include <treadle/core/components/module_state.h>
 #include <treadle/core/model/quantized_weights.h>
 #include <treadle/core/precision/float8_scales.h>
@@ -32,6 +34,28 @@ bool is_convertible(c10::ScalarType from, c10::ScalarType to) {
 bool is_quantized(const at::Tensor& saved, const at::Tensor& own) {
   return saved.scalar_type() == at::kChar && saved.dim() > 0 &&
          c10::isFloatingType(own.scalar_type());
+}
+
+/// The bytes of a saved ExtraState, which may be of any length.
+bool is_extra_state(const std::string& name) {
+  constexpr std::string_view kName = "_extra_state";
+  return name == kName || name.ends_with("." + std::string(kName));
+}
+
+bool are_bytes(const at::Tensor& saved) {
+  return saved.scalar_type() == at::kByte && saved.dim() == 1;
+}
+
+/// Throws a StorageError where one of them is none of the module's; the ones before it are loaded.
+void load_extra_states(const torch::nn::Module& module, const NamedTensors& saved) {
+  for (const auto& [name, state] : extra_states(module)) {
+    const auto found = saved.find(name);
+    if (found == saved.end() || !are_bytes(found->second))
+      continue;
+    const at::Tensor bytes = found->second.cpu().contiguous();
+    state->load_extra_state({reinterpret_cast<const char*>(bytes.data_ptr<std::uint8_t>()),
+                             static_cast<std::size_t>(bytes.numel())});
+  }
 }
 
 /// Whether `name` is the scale of a quantised weight, which is no tensor of the module.
@@ -167,6 +191,11 @@ WeightsDifference compare_weights(const torch::nn::Module& module, const NamedTe
     if (found == saved.end()) {
       if (!is_of_float8(name) && !is_saved_elsewhere(tensor, own.tensors(), saved))
         difference.missing.push_back(name);
+    } else if (is_extra_state(name)) {
+      if (!are_bytes(found->second)) {
+        difference.of_other_type.push_back(
+            {name, "bytes", type_text(found->second.scalar_type()) + " of another shape"});
+      }
     } else if (found->second.sizes() != tensor.sizes()) {
       difference.of_other_shape.push_back(
           {name, shape_text(tensor.sizes()), shape_text(found->second.sizes())});
@@ -194,6 +223,8 @@ bool fits_any(const torch::nn::Module& module, const NamedTensors& saved) {
   const NamedTensors own = module_state(module).tensors();
   return own.empty() || std::any_of(own.begin(), own.end(), [&](const auto& one) {
            const auto found = saved.find(one.first);
+           if (found != saved.end() && is_extra_state(one.first))
+             return are_bytes(found->second);
            return found != saved.end() && found->second.sizes() == one.second.sizes() &&
                   (is_quantized(found->second, one.second) ||
                    is_convertible(found->second.scalar_type(), one.second.scalar_type()));
@@ -216,10 +247,11 @@ WeightsDifference load_matching_weights(torch::nn::Module& module, const NamedTe
   if (difference.is_damage())
     refuse(difference);
   const at::NoGradGuard no_gradients;
+  load_extra_states(module, saved);
   const StateDict own = module_state(module);
   for (const auto& [name, tensor] : own.tensors()) {
     const auto found = saved.find(name);
-    if (found == saved.end() || found->second.sizes() != tensor.sizes())
+    if (found == saved.end() || is_extra_state(name) || found->second.sizes() != tensor.sizes())
       continue;
     if (is_quantized(found->second, tensor)) {
       tensor.copy_(dequantized(saved, name));

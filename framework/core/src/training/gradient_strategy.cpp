@@ -35,6 +35,10 @@ void detach(StateDict& state) {
 
 std::vector<BatchLoss::Term> forward_terms(const GradientTask& task, const Batch& batch,
                                            ForwardContext& context) {
+  if (task.loss != nullptr) {
+    LossTerms terms = (*task.loss)(*task.model, batch, context);
+    return {{std::move(terms.sum), std::move(terms.weight), static_cast<double>(batch.size())}};
+  }
   Outputs outputs(task.objective->outputs().size());
   if (task.objective->output_chunks() == 0) {
     (*task.model)(batch.inputs, outputs, context);
@@ -59,7 +63,15 @@ std::vector<BatchLoss::Term> forward_terms(const GradientTask& task, const Batch
   return task.objective->forward_in_chunks(*deferred, batch);
 }
 
+Objective::Scales scales_of(const GradientTask& task, const Batch& batch) {
+  return task.loss != nullptr ? Objective::Scales() : Objective::Scales(*task.objective, batch);
+}
+
 }  // namespace
+
+bool GradientStrategy::splits_batch() const {
+  return call_plugin(*this, "splits_batch", [&] { return do_splits_batch(); });
+}
 
 BatchLoss GradientStrategy::add_gradients(const GradientTask& task, const Batch& batch,
                                           ForwardContext& context) const {
@@ -80,7 +92,7 @@ std::vector<std::string> GradientStrategy::log_names() const {
 BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardContext& context) {
   BatchLoss loss;
   context.set_batch(&batch);
-  context.set_takes_losses(true);
+  context.set_takes_losses(task.loss == nullptr);
   {
     const Timeline::Span span(task.timeline, Phase::kForward);
     loss.terms = forward_terms(task, batch, context);
@@ -88,9 +100,8 @@ BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardCo
   }
   context.set_batch(nullptr);
   const Timeline::Span span(task.timeline, Phase::kBackward);
-  const at::Tensor sum = task.scales != nullptr
-                             ? task.scales->combine(loss)
-                             : Objective::Scales(*task.objective, batch).combine(loss);
+  const at::Tensor sum =
+      task.scales != nullptr ? task.scales->combine(loss) : scales_of(task, batch).combine(loss);
   if (!sum.requires_grad()) {
     throw TrainingError(
         "the loss depends on no parameter that is trained, so there is no gradient: those that "
@@ -110,13 +121,13 @@ BatchLoss back_propagate(const GradientTask& task, const Batch& batch, ForwardCo
 BatchLoss add_gradients_in_parts(const GradientTask& task, const Batch& batch,
                                  ForwardContext& context, std::int64_t parts,
                                  const PartWork& work) {
-  if (!task.objective->is_additive()) {
+  if (task.loss == nullptr && !task.objective->is_additive()) {
     throw UsageError(
         "a loss that is computed over whole batches (correlation, Sharpe) has no gradients to "
         "accumulate over parts of them; leave training.gradients out");
   }
   // Scaled for the whole batch: each part's own weights would give it another share.
-  const Objective::Scales whole(*task.objective, batch);
+  const Objective::Scales whole = scales_of(task, batch);
   GradientTask of_part = task;
   if (of_part.scales == nullptr)
     of_part.scales = &whole;

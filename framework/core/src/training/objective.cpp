@@ -215,7 +215,7 @@ Number Objective::value(std::span<const double> sums, std::span<const double> we
 }
 
 Objective::Scales::Scales(const Objective& objective, const Batch& batch)
-    : objective_(objective), batch_(batch) {
+    : objective_(&objective), batch_(&batch) {
   if (objective.terms_.size() == 1 && objective.terms_[0].factor == 1)
     return;
   for (const Term& term : objective.terms_) {
@@ -230,7 +230,7 @@ Objective::Scales::Scales(const Objective& objective, const Batch& batch)
 
 at::Tensor Objective::Scales::weight_of(const Term& term) const {
   return term.loss->weight(
-      TargetBatch::transformed(batch_, term.target, objective_.targets_[term.target]));
+      TargetBatch::transformed(*batch_, term.target, objective_->targets_[term.target]));
 }
 
 at::Tensor Objective::Scales::combine(const BatchLoss& part) const {
@@ -245,8 +245,8 @@ at::Tensor Objective::Scales::combine(const BatchLoss& part) const {
     }
   }
   if (!part.auxiliary.empty()) {
-    const at::Tensor per_row = as_number_like(weight_of(objective_.terms_.front()), total)
-                                   .div(static_cast<double>(batch_.size()));
+    const at::Tensor per_row = as_number_like(weight_of(objective_->terms_.front()), total)
+                                   .div(static_cast<double>(batch_->size()));
     for (const AuxiliaryLoss& one : part.auxiliary)
       total = total.add(one.sum.mul(per_row));
   }

@@ -86,7 +86,9 @@ void expect_same_kind(const at::Tensor& parameter, const std::string& name, cons
 /// Elements from the first segment to the end of the last one's padding.
 std::int64_t size_of(const std::vector<Segment>& segments, std::int64_t element_size,
                      std::int64_t alignment) {
-  return segments.back().offset + padded(segments.back().size, element_size, alignment);
+  return segments.empty()
+             ? 0
+             : segments.back().offset + padded(segments.back().size, element_size, alignment);
 }
 
 /// [count] zeros on the device of `like`, starting on a boundary whatever the allocator returned.
@@ -173,7 +175,8 @@ at::Tensor sum_of(const std::vector<at::Tensor>& terms, std::size_t first, std::
 ParameterArena::ParameterArena(torch::nn::Module& module, std::int64_t alignment)
     : alignment_(alignment), adopted_(std::make_unique<Adopted>()) {
   lay_out(module);
-  const at::Tensor& first = adopted_->parameters.front().tensor;
+  const at::Tensor first =
+      adopted_->parameters.empty() ? at::zeros({0}) : adopted_->parameters.front().tensor;
   const std::int64_t size =
       size_of(segments_, static_cast<std::int64_t>(first.element_size()), alignment_);
   const bool narrow = has_16_bits(first);
@@ -209,9 +212,8 @@ ParameterArena::ParameterArena(torch::nn::Module& replica, const ParameterArena&
 /// Finds the parameters and gives each its place.
 void ParameterArena::lay_out(torch::nn::Module& module) {
   const auto named = module.named_parameters(/*recurse=*/true);
-  if (named.is_empty()) {
-    throw TrainingError("the model has no parameters: there is nothing to train");
-  }
+  if (named.is_empty())
+    return;
   const auto& first = named[0];
   const std::int64_t element_size = static_cast<std::int64_t>(first.value().element_size());
   std::unordered_set<const c10::TensorImpl*> seen;

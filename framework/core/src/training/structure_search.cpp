@@ -5,7 +5,6 @@
 namespace treadle {
 
 WeighsOperations::~WeighsOperations() = default;
-SearchesStructure::~SearchesStructure() = default;
 RecordsStructures::~RecordsStructures() = default;
 DerivesNetwork::~DerivesNetwork() = default;
 

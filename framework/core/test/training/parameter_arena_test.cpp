@@ -39,6 +39,13 @@ TEST(ParameterArena, KeepsValuesNamesAndTheModuleWorking) {
   EXPECT_EQ(arena.parameter_count(), 3 * 5 + 5 + 5 * 2 + 2);
 }
 
+TEST(ParameterArena, OfAModuleWithoutParametersIsEmpty) {
+  torch::nn::Module nothing;
+  const ParameterArena arena(nothing);
+  EXPECT_TRUE(arena.segments().empty());
+  EXPECT_EQ(arena.size(), 0);
+}
+
 TEST(ParameterArena, PutsEverySegmentOnA64ByteBoundaryWithZeroPadding) {
   TwoLayers module;
   ParameterArena arena(module);

@@ -222,14 +222,14 @@ std::int64_t evaluation_batch(const ModelSpec& model, std::int64_t least, std::i
   return std::min({by_inputs, by_outputs, most});
 }
 
-EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
-                          const std::function<void(const Predictions&, const Batch&)>& visit) {
+Evaluation evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
+                    const std::function<void(const Predictions&, const Batch&)>& visit) {
   // Two threads may evaluate one model: what is in eval mode is not written to.
   std::optional<EvalModeGuard> eval_mode;
   if (setup.model->is_training())
     eval_mode.emplace(*setup.model);
   const at::NoGradGuard no_gradients;
-  EvaluationTotals totals;
+  Evaluation totals;
   LossTotals losses(*setup.objective);
   WholeRows whole(*setup.objective);
   const auto take = [&](EvaluatedBatch& evaluated) {
@@ -330,8 +330,8 @@ void test_batch(const EvaluationSetup& setup, const Batch& batch, LossTotals& lo
     metric.update(evaluated.predictions, evaluated.batch);
 }
 
-EvaluationTotals evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream,
-                                  std::stop_token stop, std::span<const TargetMetric> metrics) {
+Evaluation evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
+                            std::span<const TargetMetric> metrics) {
   for (const TargetMetric& metric : metrics)
     metric.metric->reset();
   return evaluate(setup, stream, stop, [&](const Predictions& predictions, const Batch& batch) {

@@ -28,9 +28,9 @@ class DeviceNumbers final : public StepNumbers {
  public:
   explicit DeviceNumbers(const StepNumbersSetup& setup)
       : setup_(setup),
-        record_(setup.objective),
+        record_(setup.totals),
         float64_(setup.arena.parameters().options().dtype(at::kDouble)),
-        terms_(static_cast<std::int64_t>(setup.objective.terms().size())),
+        terms_(static_cast<std::int64_t>(setup.totals.term_count())),
         zero_(at::zeros({}, float64_)),
         list_(at::arange(StepRecord::kMostListed, float64_)) {
     const at::NoGradGuard no_gradients;

@@ -16,7 +16,7 @@ namespace {
 class HostNumbers final : public StepNumbers {
  public:
   explicit HostNumbers(const StepNumbersSetup& setup)
-      : setup_(setup), record_(setup.objective), now_(setup.objective) {
+      : setup_(setup), record_(setup.totals), now_(setup.totals) {
     tolerate(0);
   }
 

@@ -53,7 +53,8 @@ void LossTotals::clear() {
 }
 
 Number LossTotals::value() const {
-  const Number value = objective_->value(sums_, weights_);
+  const Number value = objective_ != nullptr ? objective_->value(sums_, weights_)
+                                             : weighted_mean(sums_.front(), weights_.front());
   if (value.is_undefined())
     return value;
   double with_auxiliary = value;

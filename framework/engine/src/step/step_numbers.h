@@ -60,7 +60,7 @@ class StepNumbers {
 
 /// What the numbers are made from. All outlive them.
 struct StepNumbersSetup {
-  const Objective& objective;
+  LossTotals totals;  ///< empty, for the losses of these steps
   ParameterArena& arena;
   GroupedUpdate& update;
   Clipping clipping;

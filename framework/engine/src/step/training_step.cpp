@@ -50,7 +50,7 @@ void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::in
   constexpr std::int64_t kGrain = std::int64_t{1} << 15;  // a worker takes longer to wake for less
   if (size < 2 * kGrain)
     return sum(0, size);
-  // Who waits here must not pick up other work, such as another training.
+  // A thread that waits here must not pick up other work, such as another training.
   isolated([&] {
     oneapi::tbb::parallel_for(
         oneapi::tbb::blocked_range<std::int64_t>(0, size, kGrain),
@@ -61,7 +61,7 @@ void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::in
 
 }  // namespace
 
-/// What one shard of a step needs for itself, and what came of it.
+/// The state and the results of one shard of a step.
 class TrainingStep::Shard {
  public:
   Shard(const GradientTask& task, const GradientStrategy* strategy, const Precision& precision)
@@ -83,7 +83,7 @@ class TrainingStep::Shard {
       generators->seed(seed);
   }
 
-  /// For a replica, before a step: what the model has besides parameters.
+  /// For a replica, before a step: modes and buffers of the model.
   void follow(Model& model) {
     if (modules_.empty())
       pair_up(model);
@@ -111,8 +111,11 @@ class TrainingStep::Shard {
             batch.size()};
   }
 
-  /// How the terms of the step's loss are combined, from now on.
-  void set_scales(const Objective::Scales* scales) { task_.scales = scales; }
+  /// From now on steps minimize this; null: the objective.
+  void set_task(const LossFunction* loss, const Objective::Scales* scales) {
+    task_.loss = loss;
+    task_.scales = scales;
+  }
 
   StateDict& model_state() { return context_.state(); }
   /// Null where there are none to keep.
@@ -314,11 +317,16 @@ TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optim
       timeline_(options.timeline),
       arena_(model, alignment_for(optimizer, options.groups)),
       update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups, options.path)) {
-  const StepNumbersSetup numbers{
-      objective, arena_, *update_, options.clipping, precision_.scales_loss, options.timeline};
   const bool on_host =
       arena_.parameters().is_cpu() && options.path == ParameterView::Path::kFastest;
-  numbers_ = on_host ? numbers_on_host(numbers) : numbers_on_device(numbers);
+  const auto make_numbers = [&](const LossTotals& totals) {
+    const StepNumbersSetup numbers{
+        totals, arena_, *update_, options.clipping, precision_.scales_loss, options.timeline};
+    return on_host ? numbers_on_host(numbers) : numbers_on_device(numbers);
+  };
+  numbers_ = make_numbers(LossTotals(objective));
+  for (const std::string& loss : options.losses)
+    of_losses_.emplace(loss, make_numbers(LossTotals()));
   const auto add_shard = [&](Model* its) {
     shards_.push_back(std::make_unique<Shard>(
         GradientTask{its, &objective, nullptr, options.timeline}, options.gradients, precision_));
@@ -377,22 +385,48 @@ std::vector<MetricValue> TrainingStep::logged_means() const {
   }
   const std::vector<MetricValue> terms = record().totals.terms();
   means.insert(means.end(), terms.begin(), terms.end());
+  for (const auto& [name, numbers] : of_losses_)
+    means.push_back({"loss." + name, numbers->read().totals.value(), Direction::kLowerIsBetter});
   return means;
 }
 
-StateDict TrainingStep::numbers() const {
-  const StepRecord& now = record();
-  StateDict all;
-  all.put("loss", now.totals.state());
-  all.put_number("gradient_norms", now.sum_of_norms);
-  all.put("steps", nlohmann::json(now.norms));
-  all.put("skipped", nlohmann::json(now.skipped));
-  all.put("skipped_at", nlohmann::json(now.skipped_at));
-  all.put("skipped_in_a_row", nlohmann::json(now.skipped_in_a_row));
-  if (precision_.scales_loss) {
-    all.put_number("loss_scale", now.loss_scale.scale);
-    all.put("good_steps", nlohmann::json(now.loss_scale.good_steps));
+namespace {
+
+StateDict state_of(const StepRecord& record, bool scales_loss) {
+  StateDict state;
+  state.put("loss", record.totals.state());
+  state.put_number("gradient_norms", record.sum_of_norms);
+  state.put("steps", nlohmann::json(record.norms));
+  state.put("skipped", nlohmann::json(record.skipped));
+  state.put("skipped_at", nlohmann::json(record.skipped_at));
+  state.put("skipped_in_a_row", nlohmann::json(record.skipped_in_a_row));
+  if (scales_loss) {
+    state.put_number("loss_scale", record.loss_scale.scale);
+    state.put("good_steps", nlohmann::json(record.loss_scale.good_steps));
   }
+  return state;
+}
+
+StepRecord record_of(const StateDict& state, const LossTotals& empty, bool scales_loss) {
+  StepRecord record(empty);
+  record.totals.load_state(state.part("loss"));
+  record.sum_of_norms = state.number("gradient_norms");
+  record.norms = state.value("steps").get<std::int64_t>();
+  record.skipped = state.value("skipped").get<std::int64_t>();
+  record.skipped_at = state.value("skipped_at").get<std::vector<std::int64_t>>();
+  record.skipped_in_a_row = state.value("skipped_in_a_row").get<std::int64_t>();
+  if (scales_loss) {
+    record.loss_scale = {state.number("loss_scale"), state.value("good_steps").get<std::int64_t>()};
+  }
+  return record;
+}
+
+}  // namespace
+
+StateDict TrainingStep::numbers() const {
+  StateDict all = state_of(record(), precision_.scales_loss);
+  for (const auto& [name, numbers] : of_losses_)
+    all.put("loss." + name, state_of(numbers->read(), precision_.scales_loss));
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     if (!shards_[i]->logged.empty())
       all.put(shard_name(i), shards_[i]->logged.state());
@@ -401,18 +435,9 @@ StateDict TrainingStep::numbers() const {
 }
 
 void TrainingStep::set_numbers(const StateDict& numbers) {
-  StepRecord saved(objective_);
-  saved.totals.load_state(numbers.part("loss"));
-  saved.sum_of_norms = numbers.number("gradient_norms");
-  saved.norms = numbers.value("steps").get<std::int64_t>();
-  saved.skipped = numbers.value("skipped").get<std::int64_t>();
-  saved.skipped_at = numbers.value("skipped_at").get<std::vector<std::int64_t>>();
-  saved.skipped_in_a_row = numbers.value("skipped_in_a_row").get<std::int64_t>();
-  if (precision_.scales_loss) {
-    saved.loss_scale = {numbers.number("loss_scale"),
-                        numbers.value("good_steps").get<std::int64_t>()};
-  }
-  numbers_->set(saved);
+  numbers_->set(record_of(numbers, LossTotals(objective_), precision_.scales_loss));
+  for (const auto& [name, its] : of_losses_)
+    its->set(record_of(numbers.part("loss." + name), LossTotals(), precision_.scales_loss));
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     const std::string name = shard_name(i);
     shards_[i]->logged.load_state(numbers.has_part(name) ? numbers.part(name) : StateDict());
@@ -444,28 +469,54 @@ const StepRecord& TrainingStep::record() const {
   return numbers_->read();
 }
 
+const StepRecord& TrainingStep::record(std::string_view loss) const {
+  const auto found = of_losses_.find(loss);
+  TREADLE_EXPECTS(found != of_losses_.end(), "no step has the loss \"" + std::string(loss) + "\"");
+  return found->second->read();
+}
+
+StepNumbers& TrainingStep::numbers_of(const StepTask& task) const {
+  if (task.loss == nullptr)
+    return *numbers_;
+  const auto found = of_losses_.find(task.name);
+  TREADLE_EXPECTS(found != of_losses_.end(),
+                  "the loss \"" + std::string(task.name) + "\" is not declared");
+  return *found->second;
+}
+
 bool TrainingStep::is_read_at_once() const {
   return numbers_->is_read_at_once();
 }
 
 void TrainingStep::tolerate_skipped(std::int64_t most_in_a_row) {
   numbers_->tolerate(most_in_a_row);
+  for (const auto& [name, numbers] : of_losses_)
+    numbers->tolerate(most_in_a_row);
 }
 
 void TrainingStep::measure(Measured measured) {
   numbers_->measure(measured);
+  for (const auto& [name, numbers] : of_losses_)
+    numbers->measure(measured);
   is_measured_ = measured;
 }
 
 void TrainingStep::clear_totals() {
   numbers_->clear();
+  for (const auto& [name, numbers] : of_losses_)
+    numbers->clear();
   for (const auto& shard : shards_)
     shard->logged.clear();
 }
 
 double TrainingStep::mean_gradient_norm() const {
-  const StepRecord& now = record();
-  return now.norms > 0 ? now.sum_of_norms / static_cast<double>(now.norms) : 0.0;
+  double sum = record().sum_of_norms;
+  std::int64_t count = record().norms;
+  for (const auto& [name, numbers] : of_losses_) {
+    sum += numbers->read().sum_of_norms;
+    count += numbers->read().norms;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : 0.0;
 }
 
 /// A scale is of all shards' values; the largest of them does not depend on an order.
@@ -481,18 +532,25 @@ void TrainingStep::advance_float8_scales() {
 }
 
 bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,
-                       std::uint64_t seed, std::span<const double> group_rates) {
+                       std::uint64_t seed, std::span<const double> group_rates,
+                       const StepTask& task) {
+  task_ = task;
+  numbers_now_ = &numbers_of(task);
+  if (captured_ && (task.loss != nullptr || task.parameters != nullptr)) {
+    captured_.reset();
+    why_not_captured_ = "the training loop has updates of several kinds";
+  }
   const StepNumber number{step, learning_rate, seed, {group_rates.begin(), group_rates.end()}};
   if (timeline_ != nullptr)
     timeline_->count_rows(batch.size());
-  if (!captured_) {
+  if (!repeated_) {
     begin(number);
     return work(batch);
   }
   for (const auto& shard : shards_)
     shard->logged_by_step.clear();
   bool updated = true;
-  if (!captured_->run(batch, number)) {
+  if (!captured_ || !captured_->run(batch, number)) {
     begin(number);
     updated = work(batch);
   }
@@ -503,7 +561,7 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
 
 void TrainingStep::begin(const StepNumber& number) {
   *number_ = number;
-  numbers_->begin(number.step, number.rate);
+  numbers_now_->begin(number.step, number.rate);
   update_->set_rates(number.group_rates);
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     shards_[i]->seed(i == 0 ? number.seed
@@ -513,11 +571,15 @@ void TrainingStep::begin(const StepNumber& number) {
 
 /// All of a step that a device may record.
 bool TrainingStep::work(const Batch& batch) {
-  Objective::Scales scales(objective_, batch);
-  if (precision_.scales_loss)
-    scales.multiply(numbers_->scale_loss(objective_.positions(batch)));
+  const bool is_objective = task_.loss == nullptr;
+  Objective::Scales scales =
+      is_objective ? Objective::Scales(objective_, batch) : Objective::Scales();
+  if (precision_.scales_loss) {
+    scales.multiply(
+        numbers_now_->scale_loss(is_objective ? objective_.positions(batch) : batch.size()));
+  }
   for (const auto& shard : shards_)
-    shard->set_scales(&scales);
+    shard->set_task(task_.loss, &scales);
   if (graph_) {
     graph_->run(model_, batch);
   } else {
@@ -530,30 +592,31 @@ bool TrainingStep::work(const Batch& batch) {
   for (const auto& shard : shards_)
     losses_.push_back(std::move(shard->loss));
   const bool updated = finish();
-  if (average_ != nullptr && updated) {
-    const Timeline::Span span(timeline_, Phase::kUpdate);
-    average_->add_after(number_->step, numbers_->skip());
-  }
+  if (task_.is_averaged && updated)
+    average_after(number_->step);
   return updated;
+}
+
+void TrainingStep::average_after(std::int64_t step) {
+  if (average_ == nullptr)
+    return;
+  const Timeline::Span span(timeline_, Phase::kUpdate);
+  average_->add_after(step, numbers_now_->skip());
 }
 
 bool TrainingStep::finish() {
-  if (updated_.empty())
-    return numbers_->finish(losses_);
-  for (std::size_t i = 0; i < updated_.size(); ++i) {
-    if (!updated_[i])
+  if (task_.parameters == nullptr)
+    return numbers_now_->finish(losses_);
+  const std::vector<bool>& updated_ones = *task_.parameters;
+  TREADLE_EXPECTS(updated_ones.size() == arena_.segments().size(),
+                  "there is one entry for each segment");
+  for (std::size_t i = 0; i < updated_ones.size(); ++i) {
+    if (!updated_ones[i])
       arena_.gradient(arena_.segments()[i]).zero_();
   }
   bool updated = false;
-  arena_.with_only(updated_, [&] { updated = numbers_->finish(losses_); });
+  arena_.with_only(updated_ones, [&] { updated = numbers_now_->finish(losses_); });
   return updated;
-}
-
-void TrainingStep::update_only(std::vector<bool> segments) {
-  TREADLE_EXPECTS(!captured_, "a captured step updates what the recorded one did");
-  TREADLE_EXPECTS(segments.empty() || segments.size() == arena_.segments().size(),
-                  "there is one entry for each segment");
-  updated_ = std::move(segments);
 }
 
 std::int64_t TrainingStep::replayed() const {

@@ -56,22 +56,6 @@ const Json* whole_batch_loss(const Json& resolved, const SchemaIndex& index) {
   return found == loss->end() ? nullptr : &*found;
 }
 
-/// The pointer of the first gradient strategy that declares to split the batch: `strategy`, or one
-/// within it.
-std::optional<std::string> batch_splitter(const Json& strategy, const std::string& pointer,
-                                          const SchemaIndex& index) {
-  if (strategy.is_object() &&
-      declares(index, "gradients", strategy, "x-treadle-splits-batch", true))
-    return pointer;
-  if (!strategy.is_structured())
-    return std::nullopt;
-  for (const auto& [key, part] : strategy.items()) {
-    if (auto found = batch_splitter(part, child_pointer(pointer, key), index))
-      return found;
-  }
-  return std::nullopt;
-}
-
 /// A loss that is no sum over rows needs all rows of a step at once.
 std::vector<Problem> problems_of_whole_batches(const Json& resolved, const SchemaIndex& index,
                                                const PlaceIndex& places) {
@@ -87,118 +71,94 @@ std::vector<Problem> problems_of_whole_batches(const Json& resolved, const Schem
   const Json& shards = resolved.at("resources").at("shards");
   if (shards.is_number() && shards > 1)
     report("/resources/shards", its + "shards: must be 1 or \"auto\", got " + shards.dump());
-  const Json gradients = resolved.at("training").value("gradients", Json());
-  const std::string root = "/training/gradients";
-  if (const auto splitter = batch_splitter(gradients, root, index)) {
-    const Json& name = gradients.at(Json::json_pointer(splitter->substr(root.size()))).at("use");
-    report(*splitter, its + "the parts of the gradient strategy " + quote_value(name) +
-                          "; leave the strategy out, or choose a loss that is a sum over rows");
-  }
   return problems;
 }
 
-/// The name of the parameter that the training loop's schema declares under `keyword`.
-std::optional<std::string> declared_parameter(const Json& resolved, const SchemaIndex& index,
-                                              const char* keyword) {
-  const Json name = resolved.at("training").value("use", Json());
-  if (!name.is_string())
-    return std::nullopt;
-  const FoundComponent found = index.find("training", name.get<std::string>());
-  if (found.schema == nullptr || !found.schema->contains(keyword))
-    return std::nullopt;
-  return found.schema->at(keyword).get<std::string>();
-}
+/// What the schemas of a document's components say about the rest of it, which the resolved
+/// document then follows: parts that have no meaning beside them (x-treadle-excludes), values that
+/// they fix (x-treadle-sets), and parameters that are multiples of another value
+/// (x-treadle-multiple-of).
+class Demands {
+ public:
+  /// `given`: the document as it was written.
+  Demands(const Json& given, Json& resolved, const PlaceIndex& places)
+      : given_(given), resolved_(resolved), places_(places) {}
 
-/// A loop that tests each batch before it trains on it takes the data once, in its own order, and
-/// no row validates. `given`: the document as it was written.
-std::vector<Problem> problems_of_tests_first(const Json& given, const Json& resolved,
-                                             const std::string& window, const PlaceIndex& places) {
-  const Json& training = resolved.at("training");
-  const std::string loop = "the loop " + quote_value(training.at("use"));
-  std::vector<Problem> problems;
-  const auto report = [&](const std::string& pointer, const std::string& message) {
-    problems.push_back({places.place_of(pointer), pointer, loop + " " + message});
-  };
-  if (given.contains("validation")) {
-    report("/validation",
-           "tests each batch before it trains on it and has no validation rows; leave "
-           "\"validation\" out");
-  }
-  if (given.contains("baselines")) {
-    report("/baselines",
-           "has no validation rows on which baselines could be evaluated; leave them out, and "
-           "compare runs with \"workflow-runner compare\"");
-  }
-  const auto refuse = [&](const char* key, bool is_wrong, const std::string& message) {
-    if (is_wrong)
-      report(std::string("/training/") + key, message);
-  };
-  const std::string rows = training.at(window).dump();
-  refuse("epochs", training.value("epochs", Json()).is_number(),
-         "takes the data once, and its epochs are windows of " + rows +
-             " rows; leave \"epochs\" out, or set max_steps to end earlier");
-  refuse("steps_per_epoch", training.contains("steps_per_epoch"),
-         "ends an epoch after a window of " + rows + " rows; set \"" + window + "\" instead");
-  refuse("shuffle", training.value("shuffle", false),
-         "takes the data in its own order; leave \"shuffle\" out, or set it to false");
-  refuse("sampler", training.contains("sampler"),
-         "takes the data in its own order; leave \"sampler\" out");
-  refuse("evaluate_every", training.at("evaluate_every") != 1,
-         "evaluates every window; leave \"evaluate_every\" out");
-  const Json& batch = training.at("batch_size");
-  refuse("batch_size", !batch.is_number(),
-         "needs a batch size that divides its window of " + rows + " rows; set a number");
-  if (batch.is_number() &&
-      training.at(window).get<std::int64_t>() % batch.get<std::int64_t>() != 0) {
-    const std::int64_t size = batch.get<std::int64_t>();
-    const std::int64_t below = training.at(window).get<std::int64_t>() / size * size;
-    report("/training/" + window, "ends a window with a batch: must be a multiple of batch_size, " +
-                                      batch.dump() + ", got " + rows + "; take " +
-                                      (below > 0 ? std::to_string(below) + " or " : "") +
-                                      std::to_string(below + size));
-  }
-  return problems;
-}
-
-/// What only a loop that makes steps has a use for. Their defaults are no part of the resolved
-/// document of another loop, which is a document like any other: it would be refused.
-constexpr const char* kOfSteps[] = {
-    "/optimizer",
-    "/schedule",
-    "/training/clip",
-    "/training/gradients",
-    "/training/early_stopping",
-    "/training/restore_best_weights",
-    "/training/reduce_on_plateau",
-    "/training/freeze",
-    "/training/ema",
-    "/training/swa",
-};
-
-/// A loop that computes the last layer makes no steps, and one pass. `given`: the document as it
-/// was written.
-std::vector<Problem> problems_of_solving(const Json& given, const Json& resolved,
-                                         const PlaceIndex& places) {
-  const std::string loop = "the loop " + quote_value(resolved.at("training").at("use"));
-  std::vector<Problem> problems;
-  const auto report = [&](const std::string& pointer, const std::string& message) {
-    problems.push_back({places.place_of(pointer), pointer, loop + " " + message});
-  };
-  for (const char* const pointer : kOfSteps) {
-    if (given.contains(Json::json_pointer(pointer))) {
-      const std::string key(
-          std::string_view(pointer).substr(std::string_view(pointer).rfind('/') + 1));
-      report(pointer, "computes the last layer at once and makes no steps; leave " +
-                          quote_text(key) + " out");
+  void meet(const UsedComponent& component, const Json& schema) {
+    its_ = quote_text(component.name) + " ";
+    const Json excluded = schema.value("x-treadle-excludes", Json::object());
+    for (const auto& [pointer, why] : excluded.items())
+      exclude(pointer, why.get<std::string>());
+    const Json fixed = schema.value("x-treadle-sets", Json::object());
+    for (const auto& [pointer, one] : fixed.items())
+      set(pointer, one.at("value"), one.at("why").get<std::string>());
+    const Json parameters = schema.value("properties", Json::object());
+    for (const auto& [key, property] : parameters.items()) {
+      if (property.contains("x-treadle-multiple-of") && component.parameters.contains(key)) {
+        expect_multiple(component.pointer, key, component.parameters.at(key),
+                        property.at("x-treadle-multiple-of").get<std::string>());
+      }
     }
   }
-  const Json epochs = resolved.at("training").value("epochs", Json());
-  if (!epochs.is_null() && epochs != 1)
-    report("/training/epochs", "takes the rows once; leave \"epochs\" out");
-  const Json& shards = resolved.at("resources").at("shards");
-  if (shards.is_number() && shards > 1)
-    report("/resources/shards", "makes no steps that could be cut; leave \"shards\" out");
-  return problems;
+
+  std::vector<Problem> problems() && { return std::move(problems_); }
+
+ private:
+  void report(const std::string& pointer, const std::string& message) {
+    problems_.push_back({places_.place_of(pointer), pointer, its_ + message});
+  }
+
+  /// The defaults of a part that is left out go with it: they would be refused in the document of
+  /// the run, which is one like any other.
+  void exclude(const std::string& pointer, const std::string& why) {
+    const Json::json_pointer place(pointer);
+    if (given_.contains(place))
+      return report(pointer, why);
+    if (resolved_.contains(place))
+      resolved_.at(place.parent_pointer()).erase(place.back());
+  }
+
+  void set(const std::string& pointer, const Json& value, const std::string& why) {
+    const Json::json_pointer place(pointer);
+    const Json given = given_.contains(place) ? given_.at(place) : value;
+    if (given != value && given != "auto")
+      return report(pointer, why);
+    resolved_[place] = value;
+  }
+
+  void expect_multiple(const std::string& component, const std::string& key, const Json& value,
+                       const std::string& of) {
+    const Json& divisor = resolved_.at(Json::json_pointer(of));
+    const std::string name(of.substr(of.rfind('/') + 1));
+    if (!divisor.is_number_integer())
+      return report(of, "needs a number that divides its " + key + " of " + value.dump());
+    const auto size = divisor.get<std::int64_t>();
+    const auto number = value.get<std::int64_t>();
+    if (number % size == 0)
+      return;
+    const std::int64_t below = number / size * size;
+    report(child_pointer(component, key), "needs a multiple of " + name + ", " + divisor.dump() +
+                                              ", got " + value.dump() + "; take " +
+                                              (below > 0 ? std::to_string(below) + " or " : "") +
+                                              std::to_string(below + size));
+  }
+
+  const Json& given_;
+  Json& resolved_;
+  const PlaceIndex& places_;
+  std::string its_;  // the component's name, in messages
+  std::vector<Problem> problems_;
+};
+
+std::vector<Problem> meet_demands(const Json& given, Checked& checked, const SchemaIndex& index,
+                                  const PlaceIndex& places) {
+  Demands demands(given, checked.value, places);
+  for (const UsedComponent& component : checked.components) {
+    const FoundComponent found = index.find(component.interface_word, component.name);
+    if (found.schema != nullptr)
+      demands.meet(component, *found.schema);
+  }
+  return std::move(demands).problems();
 }
 
 /// A training has one average of its weights.
@@ -440,40 +400,13 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
     problems.push_back(std::move(problem));
   for (Problem& problem : settle_latency(checked.value, *document))
     problems.push_back(std::move(problem));
-  const std::optional<std::string> window =
-      declared_parameter(checked.value, index, "x-treadle-tests-first");
-  if (window) {
-    for (Problem& problem :
-         problems_of_tests_first(document->value(), checked.value, *window, *document))
-      problems.push_back(std::move(problem));
-  }
-  const bool solves =
-      declares(index, "training", checked.value.at("training"), "x-treadle-solves", true);
-  if (solves) {
-    for (Problem& problem : problems_of_solving(document->value(), checked.value, *document))
-      problems.push_back(std::move(problem));
-  }
+  for (Problem& problem : meet_demands(document->value(), checked, index, *document))
+    problems.push_back(std::move(problem));
   if (!problems.empty())
     throw DocumentError(std::move(problems));
   take_in_initial_points(checked.value);
 
   ResolvedWorkflow workflow;
-  if (window) {
-    Json& training = checked.value["training"];
-    workflow.test_window = training.at(*window).get<std::int64_t>();
-    training["shuffle"] = false;
-    training["epochs"] = "unlimited";
-    checked.value.erase("validation");
-  }
-  if (solves) {
-    checked.value["training"]["epochs"] = 1;
-    for (const char* const pointer : kOfSteps) {
-      const Json::json_pointer place(pointer);
-      checked.value.at(place.parent_pointer()).erase(place.back());
-    }
-  }
-  if (const auto fraction = declared_parameter(checked.value, index, "x-treadle-sets-aside"))
-    workflow.structure_fraction = checked.value["training"].at(*fraction).get<double>();
   workflow.name = checked.value["name"].get<std::string>();
   workflow.seed = checked.value["seed"].get<std::uint64_t>();
   workflow.precision = checked.value["precision"].get<std::string>();

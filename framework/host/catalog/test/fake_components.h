@@ -31,7 +31,7 @@ class FakeComponents final : public SchemaIndex {
         "minimum": 0, "exclusiveMaximum": 1, "default": 0.0}}})");
     add("loss", "correlation", R"({"x-treadle-additive": false, "type": "object"})");
     add("device", "cpu", R"({"properties": {}})");
-    add("gradients", "accumulate", R"({"x-treadle-splits-batch": true, "properties": {
+    add("gradients", "accumulate", R"({"properties": {
         "micro_batches": {"type": "integer", "minimum": 1, "default": 4}}})");
     add("gradients", "truncated_bptt", R"({"properties": {
         "inner": {"x-treadle-component": "gradients"}}})");
@@ -48,7 +48,13 @@ class FakeComponents final : public SchemaIndex {
     add("schedule", "cosine", R"({"properties": {"floor": {"x-treadle-type": "fraction"}}})");
     add("training", "standard", R"({"properties": {
         "limit": {"type": "string", "x-treadle-type": "duration"}}})");
-    add("training", "closed_form", R"({"x-treadle-solves": true, "properties": {}})");
+    add("training", "one_pass", R"({
+        "x-treadle-excludes": {"/optimizer": "makes no steps; leave \"optimizer\" out",
+                               "/training/clip": "makes no steps; leave \"clip\" out"},
+        "x-treadle-sets": {"/training/epochs": {"value": 1,
+                                                "why": "takes the rows once; leave \"epochs\" out"}},
+        "properties": {"window": {"type": "integer", "default": 64,
+                                  "x-treadle-multiple-of": "/training/batch_size"}}})");
     add("callback", "early_stopping", R"({"required": ["patience"], "properties": {
         "patience": {"type": "string", "x-treadle-type": "duration"},
         "mode": {"enum": ["min", "max"], "default": "min"}}})");

@@ -78,7 +78,7 @@ TEST(WorkflowDocument, ResolvesToItself) {
   for (const std::string_view text :
        {std::string_view(kSmallest), std::string_view(kIrisDocument),
         std::string_view(R"({"treadle": 1, "data": "moons", "model": "mlp",
-                             "training": {"use": "closed_form"}})")}) {
+                             "training": {"use": "one_pass"}})")}) {
     const json once = resolve(text).resolved;
     EXPECT_EQ(resolve(once.dump()).resolved, once);
   }
@@ -175,23 +175,16 @@ auto is_problem(int line, const std::string& pointer, const std::vector<std::str
                Field(&Problem::message, ::testing::AllOfArray(parts)));
 }
 
-TEST(WorkflowDocument, RefusesWhatCutsTheBatchesOfALossThatIsNoSumOverRows) {
+TEST(WorkflowDocument, RefusesShardsOfALossThatIsNoSumOverRows) {
   using ::testing::ElementsAre;
   const char* const whole = R"("truncated_bptt")";
   const auto of_shards =
       is_problem(3, "/resources/shards", {"\"correlation\"", "shards", "1", "4"});
-  const std::vector<std::string> both{"\"correlation\"", "\"accumulate\""};
 
   EXPECT_THAT(problems_of(document_with(R"("correlation")", "4", whole)), ElementsAre(of_shards));
   EXPECT_THAT(problems_of(document_with(R"(["cross_entropy", {"use": "correlation", "factor": 2}])",
                                         "4", whole)),
               ElementsAre(of_shards));
-  EXPECT_THAT(problems_of(document_with(R"("correlation")", "1", R"("accumulate")")),
-              ElementsAre(is_problem(4, "/training/gradients", both)));
-  EXPECT_THAT(
-      problems_of(document_with(R"("correlation")", "4",
-                                R"({"use": "truncated_bptt", "inner": {"use": "accumulate"}})")),
-      ElementsAre(of_shards, is_problem(4, "/training/gradients/inner", both)));
 }
 
 TEST(WorkflowDocument, RefusesWhatIsGivenTwice) {
@@ -351,21 +344,36 @@ TEST(WorkflowDocument, NamesADeviceThatAPluginOffers) {
   }
 }
 
-TEST(WorkflowDocument, RefusesWhatIsAboutStepsWhereALoopMakesNone) {
+std::string with_one_pass(const std::string& more, const std::string& of_training = "") {
+  return R"({"treadle": 1, "data": "moons", "model": "mlp",)" + more +
+         R"( "training": {"use": "one_pass")" + of_training + "}}";
+}
+
+TEST(WorkflowDocument, FollowsWhatAComponentExcludesAndSets) {
+  const json resolved = resolve(with_one_pass("")).resolved;
+  EXPECT_EQ(resolved["training"]["epochs"], 1);
+  EXPECT_FALSE(resolved.contains("optimizer")) << "nor its defaults";
+  EXPECT_EQ(resolve(with_one_pass("", R"(, "epochs": 1)")).resolved["training"]["epochs"], 1);
+}
+
+TEST(WorkflowDocument, RefusesWhatAComponentExcludesOrSetsOtherwise) {
   using ::testing::ElementsAre;
-  const auto with = [](const std::string& more, const std::string& of_training = "") {
-    return R"({"treadle": 1, "data": "moons", "model": "mlp",)" + more +
-           R"( "training": {"use": "closed_form")" + of_training + "}}";
-  };
-  EXPECT_EQ(resolve(with("")).resolved["training"]["epochs"], 1);
-  EXPECT_EQ(resolve(with("", R"(, "epochs": 1)")).resolved["training"]["epochs"], 1);
-  EXPECT_THAT(
-      problems_of(with(R"("optimizer": "adamw",)", R"(, "clip": {"norm": 1}, "epochs": 2)")),
-      ElementsAre(is_problem(1, "/optimizer", {"\"closed_form\"", "leave \"optimizer\" out"}),
-                  is_problem(1, "/training/clip", {"leave \"clip\" out"}),
-                  is_problem(1, "/training/epochs", {"takes the rows once"})));
-  EXPECT_THAT(problems_of(with(R"("resources": {"shards": 3},)")),
-              ElementsAre(is_problem(1, "/resources/shards", {"makes no steps"})));
+  EXPECT_THAT(problems_of(with_one_pass(R"("optimizer": "adamw",)",
+                                        R"(, "clip": {"norm": 1}, "epochs": 2)")),
+              ElementsAre(is_problem(1, "/optimizer", {"\"one_pass\"", "leave \"optimizer\" out"}),
+                          is_problem(1, "/training/clip", {"leave \"clip\" out"}),
+                          is_problem(1, "/training/epochs", {"takes the rows once"})));
+}
+
+TEST(WorkflowDocument, RefusesAParameterThatIsNotAMultipleAsItsSchemaDemands) {
+  using ::testing::ElementsAre;
+  EXPECT_EQ(refusal_of(with_one_pass("", R"(, "window": 48, "batch_size": 16)")), "accepted");
+  EXPECT_THAT(problems_of(with_one_pass("", R"(, "window": 50, "batch_size": 16)")),
+              ElementsAre(is_problem(1, "/training/window", {"batch_size, 16", "48 or 64"})));
+  EXPECT_THAT(problems_of(with_one_pass("", R"(, "window": 5, "batch_size": 16)")),
+              ElementsAre(is_problem(1, "/training/window", {"take 16"})));
+  EXPECT_THAT(problems_of(with_one_pass("", R"(, "window": 64, "batch_size": "auto")")),
+              ElementsAre(is_problem(1, "/training/batch_size", {"divides its window of 64"})));
 }
 
 TEST(WriteWorkflow, KeepsEveryDigit) {

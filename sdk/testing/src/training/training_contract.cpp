@@ -22,7 +22,7 @@ namespace {
 class TrainingClaims : public ::testing::WithParamInterface<TrainingCase> {
  protected:
   static std::unique_ptr<Rehearsal> rehearsal(Rehearsed rehearsed = {}) {
-    rehearsed.has_validation = rehearsed.has_validation && !GetParam().tests_first;
+    rehearsed.make_model = GetParam().make_model;
     return std::make_unique<Rehearsal>(GetParam().make(), rehearsed);
   }
 };
@@ -52,11 +52,15 @@ CLAIM(Training, ARefitIsTrainedToItsLastEpoch) {
 }
 
 CLAIM(Training, TheLossGoesDown) {
+  const auto untrained = rehearsal();
+  const double train_loss = untrained->loss_on(untrained->training());
+  const double val_loss = untrained->loss_on(untrained->validation());
+
   const Whole whole(rehearsal({.epochs = 20, .is_refit = true}));
 
-  const auto& epochs = whole.context.epochs();
-  EXPECT_LT(epochs.back().train_loss, 0.5 * epochs.front().train_loss);
-  EXPECT_LT(*epochs.back().val_loss, 0.5 * *epochs.front().val_loss);
+  const EpochSummary& last = whole.context.epochs().back();
+  EXPECT_LT(last.train_loss, GetParam().loss_falls_to * train_loss);
+  EXPECT_LT(*last.val_loss, GetParam().loss_falls_to * val_loss);
 }
 
 CLAIM(Training, TheSameInputsGiveTheSameBits) {
@@ -115,10 +119,12 @@ CLAIM(Training, AFinishedTrainingIsNotTrainedAgain) {
 }
 
 CLAIM(Training, WhatTheSessionThrowsPasses) {
-  const auto spoiled = rehearsal();
-  RecordingContext context;
-  spoiled->training().spoil(1, 1);
-  EXPECT_THROW(spoiled->train(context), TrainingError);
+  if (GetParam().make()->needs().updates) {  // else no step can diverge
+    const auto spoiled = rehearsal();
+    RecordingContext context;
+    spoiled->training().spoil(1, 1);
+    EXPECT_THROW(spoiled->train(context), TrainingError);
+  }
 
   const auto unsaved = rehearsal();
   RecordingContext full;

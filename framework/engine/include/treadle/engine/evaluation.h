@@ -12,6 +12,7 @@
 #include <treadle/core/model/model.h>
 #include <treadle/core/model/model_spec.h>
 #include <treadle/core/precision/precision.h>
+#include <treadle/core/training/evaluation.h>
 #include <treadle/core/training/objective.h>
 #include <treadle/core/validation/metric_computer.h>
 #include <treadle/engine/batch_preparation.h>
@@ -40,12 +41,6 @@ struct EvaluationSetup {
   const DrawRequest* samples = nullptr;
 };
 
-struct EvaluationTotals {
-  Number loss;                     ///< the objective; auxiliary terms are not part of it
-  std::vector<MetricValue> terms;  ///< of it, where there are several
-  std::int64_t rows = 0;
-};
-
 /// The number of rows to evaluate in one batch: as many as have 256 KiB of inputs, no fewer than
 /// `least`, no more than `most`; but at most as many as have 64 MiB of outputs in float32, however
 /// few these are: a training with a loss in chunks holds no outputs of a whole batch either.
@@ -68,8 +63,8 @@ inline constexpr std::int64_t kMostBatchesAtOnce = 8;
 /// state to its second batch gets one batch after the other. A loss that is not additive is
 /// computed once, over all rows, whose outputs are kept until then. When several fail, the failure
 /// of the first in order is thrown. Expects to be inside ThreadBudget::run(), or has one worker.
-EvaluationTotals evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
-                          const std::function<void(const Predictions&, const Batch&)>& visit);
+Evaluation evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
+                    const std::function<void(const Predictions&, const Batch&)>& visit);
 
 /// Predictions for one batch, in the data's units. The model must be in eval mode.
 Predictions predict(const EvaluationSetup& setup, const Batch& batch);
@@ -81,7 +76,7 @@ void test_batch(const EvaluationSetup& setup, const Batch& batch, LossTotals& lo
                 std::span<const TargetMetric> metrics);
 
 /// The same as evaluate(), feeding metrics; they are reset first.
-EvaluationTotals evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream,
-                                  std::stop_token stop, std::span<const TargetMetric> metrics);
+Evaluation evaluate_metrics(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
+                            std::span<const TargetMetric> metrics);
 
 }  // namespace treadle::engine

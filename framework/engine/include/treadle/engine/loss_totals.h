@@ -17,6 +17,8 @@ namespace treadle::engine {
 class LossTotals final : public Stateful {
  public:
   explicit LossTotals(const Objective& objective);
+  /// Of a loss that is no objective: one term.
+  LossTotals() : sums_(1, 0), weights_(1, 0) {}
 
   void add(const BatchLoss& loss, std::int64_t rows);
   void add(const LossTotals& more);
@@ -27,6 +29,7 @@ class LossTotals final : public Stateful {
   Number value() const;
   /// Of the first term: what the gradients of a step are divided by.
   double weight() const { return weights_.front(); }
+  std::size_t term_count() const { return sums_.size(); }
   std::int64_t rows() const { return rows_; }
 
   /// Everything in it as numbers: sums of all terms, their weights, and the rows.
@@ -52,7 +55,7 @@ class LossTotals final : public Stateful {
 
   void add_auxiliary(const std::string& name, double sum);
 
-  const Objective* objective_;
+  const Objective* objective_ = nullptr;
   std::vector<double> sums_;
   std::vector<double> weights_;
   std::vector<Auxiliary> auxiliary_;

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
-
 #include <treadle/base/duration.h>
 #include <treadle/core/data/batch_stream.h>
 #include <treadle/core/devices/device_backend.h>
@@ -21,7 +19,14 @@
 
 namespace treadle::engine {
 
-/// Everything that one training works with. What it points to outlives the call. The model's device
+/// Rows with a name: see TrainingSession.
+struct NamedRows {
+  std::string name;
+  BatchSource* training = nullptr;    ///< of a part that was set aside: prepared to train on
+  BatchSource* evaluation = nullptr;  ///< in the order of the data, prepared like validation rows
+};
+
+/// Everything that one training works with. All pointers outlive the call. The model's device
 /// is the training's: batches are moved there.
 struct SessionSetup {
   Model* model = nullptr;
@@ -30,17 +35,13 @@ struct SessionSetup {
   const LearningRateSchedule* schedule = nullptr;
   BatchSource* training = nullptr;
   BatchSource* validation = nullptr;  ///< null when every row trains
-  /// A few of the training rows, prepared like validation rows: for a loop that tests each batch
-  /// before it trains on it, which has no validation rows to learn the names of the metrics from.
+  /// Rows to learn the names of the metrics from, prepared like validation rows, for a loop that
+  /// evaluates its batches itself. Null with validation rows, or without metrics.
   BatchSource* example = nullptr;
-  /// The group of each row of the data, for that loop: int64 [N], or undefined.
-  at::Tensor row_groups = {};
-  const GroupNames* group_names = nullptr;  ///< of them; null: they are known by their numbers
-  /// The rows set aside for the structure of the model (structure_search.h), to train on, and
-  /// prepared like validation rows. Null: there are none.
-  BatchSource* structure_training = nullptr;
-  BatchSource* structure_evaluation = nullptr;
-  std::vector<TargetMetric> metrics = {};  ///< started; of validation rows or tested ones
+  /// Of "training", which has an `evaluation` alone, and of each of LoopNeeds::parts.
+  std::vector<NamedRows> rows = {};
+  const GroupNames* group_names = nullptr;  ///< null: groups are known by their numbers
+  std::vector<TargetMetric> metrics = {};   ///< started; of the rows that are evaluated
   /// See EvaluationSetup::preparation. The sources are made with it.
   const BatchPreparation* preparation = nullptr;
   /// Called in this order. Each belongs to this training alone.

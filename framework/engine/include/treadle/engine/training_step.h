@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <treadle/core/devices/device_backend.h>
@@ -32,7 +35,7 @@ struct Clipping {
   double value = 0;  ///< clamp each element to [-value, value], before the norm
 };
 
-/// How a step is made. What it points to must outlive the step.
+/// How a step is made. All pointers must outlive the step.
 struct StepOptions {
   Clipping clipping = {};
   const GradientStrategy* gradients = nullptr;  ///< null: back-propagation in one piece
@@ -45,11 +48,25 @@ struct StepOptions {
   /// Of the model's device: steps are recorded and replayed (captured_steps.h); null: each is
   /// carried out. The results are the same.
   const DeviceBackend* capture = nullptr;
+  /// The losses of StepTask that steps may have instead of the objective, by name.
+  std::vector<std::string> losses = {};
+};
+
+/// Loss and parameters of a step, where they are not the objective and all parameters. Such a
+/// step is never captured, and none is after it.
+struct StepTask {
+  const LossFunction* loss = nullptr;  ///< null: the objective
+  std::string_view name = {};          ///< of the loss, among StepOptions::losses
+  /// By segment of the arena; null: all. Gradients of the others count nowhere.
+  const std::vector<bool>* parameters = nullptr;
+  /// The weights after it are those of the training's step, which an average may want.
+  bool is_averaged = true;
 };
 
 /// Results of the steps since the last clear_totals(), on the host.
 struct StepRecord {
-  explicit StepRecord(const Objective& objective) : totals(objective), batch(objective) {}
+  /// `empty`: totals for such losses.
+  explicit StepRecord(const LossTotals& empty) : totals(empty), batch(empty) {}
   static constexpr std::int64_t kMostListed = 32;
 
   /// Starts anew; steps skipped in a row and the scale of the loss go on.
@@ -100,21 +117,23 @@ class TrainingStep {
   /// `group_rates`: one for each of StepOptions::groups; empty: all in proportion to
   /// `learning_rate`, by the rates of their optimizers.
   bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed,
-           std::span<const double> group_rates = {});
+           std::span<const double> group_rates = {}, const StepTask& task = {});
 
-  /// Waits for the device where the numbers are there, and reads all of them at once.
+  /// Of the steps for the objective. Waits for the device where the numbers are there, and reads
+  /// all of them at once.
   const StepRecord& record() const;
+  /// Of those for one of StepOptions::losses.
+  const StepRecord& record(std::string_view loss) const;
   /// Whether record() never waits.
   bool is_read_at_once() const;
   /// Adds the weights after each step that was not skipped to an average that outlives this.
   void average_into(WeightAverage& average) { average_ = &average; }
+  /// The same after step `step` of several parts, none of which is averaged by itself.
+  void average_after(std::int64_t step);
   /// Steps that were replayed rather than carried out.
   std::int64_t replayed() const;
   /// Why steps are not captured although they should be; empty where they are.
   std::string why_not_captured() const;
-  /// From now on steps update these parameters alone: an entry for each segment of the arena.
-  /// Gradients of the others count nowhere. Expects steps that are not captured. Empty: all.
-  void update_only(std::vector<bool> segments);
   /// How many steps in a row may be skipped before the training counts as diverged.
   void tolerate_skipped(std::int64_t most_in_a_row);
 
@@ -133,7 +152,8 @@ class TrainingStep {
   double mean_gradient_norm() const;
 
   /// The means of what the model logged since then, over the forwards of all shards, added in their
-  /// order; behind them, each term of the loss where there are several, and auxiliary terms.
+  /// order; behind them, each term of the loss where there are several, auxiliary terms, and each
+  /// of StepOptions::losses as "loss.NAME".
   std::vector<MetricValue> logged_means() const;
   /// The record, and the sums behind logged_means(): a checkpoint needs them.
   StateDict numbers() const;
@@ -158,7 +178,7 @@ class TrainingStep {
   void begin(const StepNumber& number);
   bool work(const Batch& batch);
   bool finish();
-
+  StepNumbers& numbers_of(const StepTask& task) const;
   void advance_float8_scales();
 
   Model& model_;
@@ -170,10 +190,12 @@ class TrainingStep {
   std::vector<std::unique_ptr<Shard>> shards_;  // the first is the model's
   std::unique_ptr<ShardGraph> graph_;           // null: one shard
   std::unique_ptr<StepNumbers> numbers_;
+  std::map<std::string, std::unique_ptr<StepNumbers>, std::less<>> of_losses_;
   std::vector<ShardLoss> losses_;  // of the shards of a step
   WeightAverage* average_ = nullptr;
   Measured is_measured_ = {};
-  std::vector<bool> updated_;           // by segment; empty: all
+  StepTask task_ = {};                  // of the step
+  StepNumbers* numbers_now_ = nullptr;  // of the step
   std::unique_ptr<StepNumber> number_;  // of the step
   std::unique_ptr<Repeated> repeated_;  // null: steps are not captured
   std::unique_ptr<CapturedSteps> captured_;

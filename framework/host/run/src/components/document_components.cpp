@@ -13,6 +13,7 @@
 #include <treadle/engine/transformed_rows.h>
 #include <treadle/tensor/task_random.h>
 
+#include "components/whole_batches.h"
 #include "document/no_steps.h"
 #include "document/shard_count.h"
 #include "evaluation/collected_predictions.h"
@@ -253,6 +254,10 @@ void DocumentComponents::expect_whole_batches() const {
                     "is computed over whole batches and cannot be cut into shards; set "
                     "resources.shards to 1");
     }
+    if (const auto strategy = make_gradients()) {
+      internal::expect_whole_batches(*strategy, workflow_.slot("training").child("gradients"),
+                                     given[i].get<std::string>("use"));
+    }
     if (training_plan().batch_size == 1) {
       given[i].fail("use",
                     "is computed over whole batches, and of one row it has no gradient; set "
@@ -291,7 +296,7 @@ void DocumentComponents::settle_training() {
   training["epochs"] = plan.epochs ? nlohmann::json(*plan.epochs) : nlohmann::json("unlimited");
   if (!training.contains("sampler"))
     training["shuffle"] = plan.shuffle;
-  if (dataset_.is_stream() && !plan.test_window) {
+  if (dataset_.is_stream() && dataset_.validation_rows() > 0) {
     choices_.push_back("stream: the first " + std::to_string(dataset_.validation_rows()) +
                        " rows validate; those after them train, in windows of " +
                        std::to_string(std::max(plan.shuffle_buffer, plan.batch_size)));
@@ -371,7 +376,7 @@ void DocumentComponents::make_plan() {
     plan_ = dataset_.plan_of_stream();
     return;
   }
-  if (workflow_.test_window) {
+  if (!workflow_.resolved.contains("validation")) {
     Fold all;
     all.name = "all";
     all.training = all_rows_but(rows().rows(), {});

@@ -107,7 +107,7 @@ class DocumentComponents {
   /// The parameters that the document gives an optimizer of their own, with it.
   std::vector<OptimizerGroup> make_optimizer_groups(const Model& model) const;
   std::unique_ptr<LearningRateSchedule> make_schedule() const;
-  TrainingPlan training_plan() const { return training_plan_of(workflow_); }
+  TrainingPlan training_plan() const { return training_plan_of(runtime_, workflow_); }
   std::unique_ptr<TrainingWorkflow> make_training() const;
   /// Null when the document names none.
   std::unique_ptr<Sampler> make_sampler() const;

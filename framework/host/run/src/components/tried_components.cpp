@@ -8,8 +8,10 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/problem.h>
+#include <treadle/core/training/gradient_strategy.h>
 #include <treadle/core/training/learning_rate_schedule.h>
 
+#include "components/whole_batches.h"
 #include "document/training_plan.h"
 
 namespace treadle::internal {
@@ -22,9 +24,14 @@ constexpr std::array<std::string_view, 3> kReachOutside = {"device", "storage", 
 void expect_end_is_known(const LearningRateSchedule& schedule, const TrainingPlan& plan) {
   ScheduleSpan span;
   span.base_rate = 1;
-  if (!plan.epochs && !plan.max_steps && !plan.test_window)
+  if (!plan.epochs && !plan.max_steps && !plan.rows_per_epoch)
     span.total_steps.reset();
   schedule.rate_at(0, span);
+}
+
+bool is_additive(const Runtime& runtime, const std::string& loss) {
+  const FoundComponent found = runtime.schemas().find("loss", loss);
+  return found.schema == nullptr || found.schema->value("x-treadle-additive", true);
 }
 
 void try_component(const Runtime& runtime, const ResolvedWorkflow& workflow,
@@ -32,11 +39,17 @@ void try_component(const Runtime& runtime, const ResolvedWorkflow& workflow,
   const Config config(used.parameters, used.pointer, workflow.document);
   const std::unique_ptr<Component> made = runtime.registry().make_component(
       runtime.catalog().interfaces().id(used.interface_word), used.name, config);
+  if (const auto* strategy = dynamic_cast<const GradientStrategy*>(made.get())) {
+    for (const UsedComponent& other : workflow.components) {
+      if (other.interface_word == "loss" && !is_additive(runtime, other.name))
+        expect_whole_batches(*strategy, config, other.name);
+    }
+  }
   const auto* const schedule = dynamic_cast<const LearningRateSchedule*>(made.get());
   if (schedule == nullptr || used.pointer != "/schedule")
     return;
   try {
-    expect_end_is_known(*schedule, training_plan_of(workflow));
+    expect_end_is_known(*schedule, training_plan_of(runtime, workflow));
   } catch (const TrainingError& error) {
     config.fail("", error.what());
   }
@@ -57,7 +70,9 @@ void try_components(const Runtime& runtime, const ResolvedWorkflow& workflow) {
       for (const Problem& problem : error.problems()) {
         const bool is_known =
             std::any_of(problems.begin(), problems.end(), [&](const Problem& known) {
-              return known.pointer == problem.pointer && known.message == problem.message;
+              const bool is_within = known.pointer == problem.pointer ||
+                                     known.pointer.starts_with(problem.pointer + "/");
+              return is_within && known.message == problem.message;
             });
         if (!is_known)
           problems.push_back(problem);

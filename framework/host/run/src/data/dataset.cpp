@@ -162,7 +162,7 @@ void Dataset::open(const Runtime& runtime, const ResolvedWorkflow& workflow) {
 
 /// Keeps the first rows in memory: for validation, and to fit transforms on.
 void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workflow) {
-  const TrainingPlan plan = training_plan_of(workflow);
+  const TrainingPlan plan = training_plan_of(runtime, workflow);
   // A key that cannot have an effect on a stream is an error, as everywhere in documents.
   if (workflow.resolved.contains("sequence")) {
     workflow.slot("sequence")
@@ -180,14 +180,15 @@ void Dataset::open_stream(const Runtime& runtime, const ResolvedWorkflow& workfl
   // Rows that have not been read cannot be split, so the validator only gives the number of rows at
   // the beginning that validate.
   validation_rows_ =
-      plan.test_window ? 0
-                       : make_in<CrossValidator>(runtime, workflow.slot("validation"), "validation")
-                             ->first_rows_of_stream();
+      !workflow.resolved.contains("validation")
+          ? 0
+          : make_in<CrossValidator>(runtime, workflow.slot("validation"), "validation")
+                ->first_rows_of_stream();
   // Beside the validation rows, one window of training rows is kept: transforms are fitted on it.
   // These rows are not taken from the training, which reads its own stream from the first training
   // row.
   const std::int64_t window =
-      std::max({plan.shuffle_buffer, plan.batch_size, plan.test_window.value_or(0)});
+      std::max({plan.shuffle_buffer, plan.batch_size, plan.rows_per_epoch.value_or(0)});
   engine::StreamRows stream(*provider_, window);
   const Batch rows = stream.take(validation_rows_ + window);
   if (rows.size() <= validation_rows_) {

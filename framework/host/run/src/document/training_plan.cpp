@@ -1,6 +1,9 @@
 #include "document/training_plan.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "document/document_slots.h"
 
 namespace treadle::internal {
 namespace {
@@ -16,7 +19,7 @@ std::optional<std::int64_t> planned_epochs(const Config& training, bool has_max_
 
 }  // namespace
 
-TrainingPlan training_plan_of(const ResolvedWorkflow& workflow) {
+TrainingPlan training_plan_of(const Runtime& runtime, const ResolvedWorkflow& workflow) {
   const Config slot = workflow.slot("training");
   TrainingPlan plan;
   plan.steps_per_epoch = slot.find<std::int64_t>("steps_per_epoch");
@@ -24,10 +27,11 @@ TrainingPlan training_plan_of(const ResolvedWorkflow& workflow) {
   plan.epochs = planned_epochs(slot, plan.max_steps.has_value());
   if (const nlohmann::json& size = slot.json().at("batch_size"); size.is_number())
     plan.batch_size = size.get<std::int64_t>();
-  plan.test_window = workflow.test_window;
-  plan.structure_fraction = workflow.structure_fraction;
-  if (plan.test_window)
-    plan.steps_per_epoch = std::max<std::int64_t>(1, *plan.test_window / plan.batch_size);
+  LoopNeeds needs = make_in<TrainingWorkflow>(runtime, slot, "training")->needs();
+  plan.rows_per_epoch = needs.rows_per_epoch;
+  plan.parts = std::move(needs.parts);
+  if (plan.rows_per_epoch)
+    plan.steps_per_epoch = std::max<std::int64_t>(1, *plan.rows_per_epoch / plan.batch_size);
   plan.evaluation_batch_size = slot.get<std::int64_t>("evaluation_batch_size");
   plan.evaluate_every = slot.get<std::int64_t>("evaluate_every");
   plan.shuffle = slot.get_or("shuffle", true);

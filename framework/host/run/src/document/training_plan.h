@@ -2,13 +2,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include <treadle/core/training/training_workflow.h>
 #include <treadle/engine/training_step.h>
 #include <treadle/host/run/runtime.h>
 
 namespace treadle::internal {
 
-/// What the document's `training` asks for, whichever its loop is.
+/// The settings of the document's `training`, and the needs of its loop.
 struct TrainingPlan {
   std::optional<std::int64_t> epochs;           ///< nothing: until something stops the training
   std::optional<std::int64_t> steps_per_epoch;  ///< nothing: a pass over the rows
@@ -22,15 +24,13 @@ struct TrainingPlan {
   engine::Clipping clipping = {};
   Duration checkpoint_every;
   int keep_checkpoints = 2;
-  /// Rows of a window, which is an epoch, where each batch is tested before it is trained on.
-  /// Nothing validates then, and there is one pass.
-  std::optional<std::int64_t> test_window;
-  /// Of the training rows, for the structure of the model.
-  std::optional<double> structure_fraction;
+  /// LoopNeeds::rows_per_epoch: then one pass, in the order of the data.
+  std::optional<std::int64_t> rows_per_epoch;
+  std::vector<LoopNeeds::Part> parts;  ///< of the training rows, set aside for the loop
   /// Rows of a stream that are in memory at once.
   std::int64_t shuffle_buffer = 8192;
 };
 
-TrainingPlan training_plan_of(const ResolvedWorkflow& workflow);
+TrainingPlan training_plan_of(const Runtime& runtime, const ResolvedWorkflow& workflow);
 
 }  // namespace treadle::internal

@@ -98,9 +98,9 @@ class Search {
     const std::int64_t evaluation_batch =
         std::max(size, components_.training_plan().evaluation_batch_size);
     const Fold& fold = components_.first_fold();
-    Fit fit(components_, {"batch-size", 0, 1},
-            {first_of(fold.training, kThree.most * size),
-             first_of(fold.validation, kEvaluated * evaluation_batch), 0});
+    Fit fit(components_, {{"batch-size", 0, 1},
+                          {first_of(fold.training, kThree.most * size),
+                           first_of(fold.validation, kEvaluated * evaluation_batch), 0}});
     try_training(fit, kThree);  // it is evaluated in batches no smaller than those it trains on
   }
 

@@ -23,7 +23,8 @@
 #include "fit/deadline.h"
 #include "model/saved_model.h"
 
-// One training, from its rows to its evaluations: prepare(), train(), then validate() and test().
+// One training, from its rows to its evaluations: prepared by its constructor, then train(),
+// validate() and test().
 // All run on the fit's own thread, inside the run's ThreadBudget. `components_` and the data are
 // shared with other fits that run at the same time, and are only read.
 //
@@ -46,14 +47,27 @@ std::string execution_choice(const Model& model) {
   return chooses == nullptr ? std::string() : chooses->execution_choice();
 }
 
-Fit::Fit(const DocumentComponents& components, FitId id, FitRows rows, Timeline* timeline)
+Fit::Fit(const DocumentComponents& components, FitOrder order)
     : components_(components),
-      id_(std::move(id)),
-      rows_(std::move(rows)),
-      timeline_(timeline),
+      id_(std::move(order.id)),
+      rows_(std::move(order.rows)),
+      timeline_(order.timeline),
       stream_(another_stream(components.device().device())),
       random_(id_.random(RandomStreams(components.workflow().seed))),
-      losses_(components.loss_terms()) {}
+      plan_(components.training_plan()),
+      losses_(components.loss_terms()) {
+  const Timeline::Span span(timeline_, Phase::kLoading);
+  const StreamScope on_stream(stream_);
+  prepare_transforms(order.preprocessing);
+  prepare_losses(order.preprocessing);
+  prepare_model(order);
+  prepare_loop(order);
+  prepare_metrics(order.preprocessing);
+  epoch_rows_ = plan_.parts.empty() ? rows_.training : rows_beside_parts();
+  open_training_rows();
+  open_evaluated_rows();
+  set_up();
+}
 
 Fit::~Fit() = default;
 
@@ -64,17 +78,15 @@ std::vector<const Transform*> Fit::transforms() const {
   return result;
 }
 
-void Fit::prepare(const StateDict* saved_preprocessing) {
-  const Timeline::Span span(timeline_, Phase::kLoading);
-  const StreamScope on_stream(stream_);
+/// Each transform is fitted on the training rows as the transforms before it leave them. Validation
+/// and test rows have no part in it: a statistic of theirs would leak into the training. Nor have
+/// those to come, where the data is taken once.
+void Fit::prepare_transforms(const StateDict* saved) {
   const RowReader& rows = components_.rows();
   transforms_ = components_.make_transforms();
-  if (saved_preprocessing != nullptr) {
-    load_transforms(transforms_, *saved_preprocessing);
+  if (saved != nullptr) {
+    load_transforms(transforms_, *saved);
   } else {
-    // Each transform is fitted on the training rows as the transforms before it leave them.
-    // Validation and test rows have no part in it: a statistic of theirs would leak into the
-    // training. Nor have those to come, where each is tested before it is trained on.
     std::vector<const Transform*> fitted;
     for (const auto& transform : transforms_) {
       const engine::TransformedRows so_far(rows, fitted, components_.precision().data());
@@ -86,20 +98,26 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   known_groups_ = KnownGroups(transforms(), data.names);
   for (const RowList* const used : {&rows_.training, &rows_.validation, &rows_.test})
     known_groups_.expect_known(data, *used);
-  // Losses come after the transforms, on whose data they are fitted, and before the model, whose
-  // outputs they determine.
-  const engine::TransformedRows transformed(rows, transforms(), components_.precision().data());
   preparation_ = engine::BatchPreparation(rows.spec(), transforms(), components_.preparation());
-  const DataSpec& prepared = preparation_.spec();
-  if (saved_preprocessing != nullptr) {
-    losses_.load_from(*saved_preprocessing);
+}
+
+/// After the transforms, on whose data losses are fitted, and before the model, whose outputs they
+/// determine.
+void Fit::prepare_losses(const StateDict* saved) {
+  if (saved != nullptr) {
+    losses_.load_from(*saved);
   } else {
+    const engine::TransformedRows transformed(components_.rows(), transforms(),
+                                              components_.precision().data());
     losses_.fit(transformed, rows_to_fit());
     if (components_.precision().data() == at::kFloat)
       notes_ = notes_on_rounding(transformed, rows_to_fit());
   }
-  model_spec_ = components_.model_spec(prepared);
-  objective_.emplace(losses_.objective(prepared));
+  model_spec_ = components_.model_spec(preparation_.spec());
+  objective_.emplace(losses_.objective(preparation_.spec()));
+}
+
+void Fit::prepare_model(const FitOrder& order) {
   {
     const TaskRandom random(random_.seed("init"));
     model_ = components_.make_model(model_spec_);
@@ -110,12 +128,15 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   }
   if (const std::string choice = execution_choice(*model_); !choice.empty())
     notes_.push_back("execution: " + choice);
-  if (saved_preprocessing == nullptr) {  // else weights are in the checkpoint
+  if (order.preprocessing == nullptr) {  // else weights are in the checkpoint
     if (model_spec_.dtype != components_.precision().data())
       draw_weights_as_float32();
-    load_given_weights();
+    load_given_weights(order.start_weights);
   }
   move_to_device();
+}
+
+void Fit::prepare_loop(const FitOrder& order) {
   optimizer_ = components_.make_optimizer();
   groups_ = components_.make_optimizer_groups(*model_);
   schedule_ = components_.make_schedule();
@@ -123,99 +144,110 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
   sampler_ = components_.make_sampler();
   gradients_ = components_.make_gradients();
   callbacks_ = components_.make_callbacks();
-  if (deadline_)
-    callbacks_.push_back(std::make_unique<Deadline>(*deadline_));
+  if (order.deadline)
+    callbacks_.push_back(std::make_unique<Deadline>(*order.deadline));
+}
+
+void Fit::prepare_metrics(const StateDict* saved) {
   metrics_ = components_.make_metrics();
   report_metrics_ = components_.make_report_metrics();
-  if (saved_preprocessing != nullptr) {
-    fitted_metrics_.load_from(*saved_preprocessing);
+  if (saved != nullptr) {
+    fitted_metrics_.load_from(*saved);
   } else {
     fitted_metrics_.fit(metrics_, components_.dataset().evaluated(), rows_to_fit());
   }
   ready(metrics_, report_metrics_, rows_.validation);
+}
 
-  const TrainingPlan plan = components_.training_plan();
-  const std::optional<engine::StreamInput> stream = components_.stream();
-  const RowList training_rows =
-      plan.structure_fraction ? rows_beside_structure(*plan.structure_fraction) : rows_.training;
-  const auto rows_to_train = static_cast<std::int64_t>(training_rows.size());
-  // Checked here, where the message can name the document's keys. A stream is not checked: the
-  // number of its rows may be unknown before its end.
-  const std::int64_t samples =
-      sampler_ && !stream ? sampler_->samples(rows_to_train) : rows_to_train;
-  if (!stream && plan.drop_last && samples < plan.batch_size) {
+/// Checked here, where the message can name the document's keys. A stream is not checked: the
+/// number of its rows may be unknown before its end.
+void Fit::expect_whole_batches_of(const RowList& rows) {
+  const auto rows_to_train = static_cast<std::int64_t>(rows.size());
+  const std::int64_t samples = sampler_ ? sampler_->samples(rows_to_train) : rows_to_train;
+  if (plan_.drop_last && samples < plan_.batch_size) {
     throw DataError("training.drop_last leaves nothing: there are " +
                     std::to_string(rows_to_train) + " training rows" +
                     (samples == rows_to_train ? ""
                                               : ", of which the sampler draws " +
                                                     std::to_string(samples) + " in a pass,") +
-                    " and a batch has " + std::to_string(plan.batch_size));
+                    " and a batch has " + std::to_string(plan_.batch_size));
   }
-  if (!stream && !plan.drop_last && !plan.drop_single && !objective_->is_additive() &&
-      samples > 1 && samples % plan.batch_size == 1) {
+  if (!plan_.drop_last && !plan_.drop_single && !objective_->is_additive() && samples > 1 &&
+      samples % plan_.batch_size == 1) {
     notes_.push_back(
         "loss: the last batch of each epoch has one row, of which a loss over whole batches has no "
         "gradient; \"drop_last\": \"single\" in \"training\" leaves it out");
   }
-  const bool tests_first = plan.test_window.has_value();
-  const engine::PipelineOptions to_train{.batch_size = plan.batch_size,
-                                         .shuffle = plan.shuffle,
+}
+
+void Fit::open_training_rows() {
+  const std::optional<engine::StreamInput> stream = components_.stream();
+  if (!stream)
+    expect_whole_batches_of(epoch_rows_);
+  const engine::PipelineOptions to_train{.batch_size = plan_.batch_size,
+                                         .shuffle = plan_.shuffle,
                                          .sampler = sampler_.get(),
-                                         .drop_last = plan.drop_last,
+                                         .drop_last = plan_.drop_last,
                                          .fewest_rows = fewest_rows(),
-                                         .batches_per_epoch = plan.steps_per_epoch,
-                                         .one_pass = tests_first,
-                                         .training = !tests_first,  // rows are tested as they are
+                                         .batches_per_epoch = plan_.steps_per_epoch,
+                                         .one_pass = is_one_pass(),
+                                         // Of one pass, rows are evaluated as they are.
+                                         .training = !is_one_pass(),
                                          .timeline = timeline_,
                                          .device = components_.device().device(),
                                          .staging = components_.device().staging()};
-  training_ =
-      stream ? std::make_unique<engine::BatchPipeline>(*stream, preparation_, to_train, random_)
-             : std::make_unique<engine::BatchPipeline>(rows, training_rows, preparation_, to_train,
-                                                       random_);
-  if (!rows_.validation.empty() || tests_first) {
-    const engine::PipelineOptions to_evaluate{
-        .batch_size =
-            engine::evaluation_batch(model_spec_, plan.batch_size, plan.evaluation_batch_size),
-        .timeline = timeline_,
-        .host_part_only = true,
-        .staging = components_.device().staging()};
-    validation_ = std::make_unique<engine::BatchPipeline>(
-        rows, tests_first ? rows_to_fit() : rows_.validation, preparation_, to_evaluate,
-        random_.part("validation", 0));
+  const auto open = [&](const engine::PipelineOptions& options, const RandomStreams& random) {
+    return stream ? std::make_unique<engine::BatchPipeline>(*stream, preparation_, options, random)
+                  : std::make_unique<engine::BatchPipeline>(components_.rows(), epoch_rows_,
+                                                            preparation_, options, random);
+  };
+  training_ = open(to_train, random_);
+  engine::PipelineOptions in_order = to_evaluate();
+  if (stream) {  // which may have no end: as much of it as is an epoch
+    in_order.batch_size = plan_.batch_size;
+    in_order.batches_per_epoch = plan_.steps_per_epoch ? plan_.steps_per_epoch : plan_.max_steps;
+    in_order.one_pass = in_order.batches_per_epoch.has_value();
   }
+  training_in_order_ = open(in_order, random_.part("training", 0));
+  setup_.rows.push_back({"training", nullptr, training_in_order_.get()});
+  open_named_rows();
+}
 
-  if (plan.structure_fraction)
-    open_structure_rows();
+void Fit::open_evaluated_rows() {
+  if (rows_.validation.empty() && !is_one_pass())
+    return;
+  validation_ = std::make_unique<engine::BatchPipeline>(
+      components_.rows(), is_one_pass() ? rows_to_fit() : rows_.validation, preparation_,
+      to_evaluate(), random_.part("validation", 0));
+  (is_one_pass() ? setup_.example : setup_.validation) = validation_.get();
+}
 
+void Fit::set_up() {
   setup_.model = model_.get();
   setup_.objective = &*objective_;
   setup_.optimizer = optimizer_.get();
   setup_.schedule = schedule_.get();
   setup_.training = training_.get();
-  (tests_first ? setup_.example : setup_.validation) = validation_.get();
-  if (tests_first && !stream)
-    setup_.row_groups = rows.groups();
-  setup_.group_names = data.names;
+  setup_.group_names = components_.dataset().evaluated().names;
   setup_.metrics = views(metrics_);
   setup_.preparation = &preparation_;
   for (const auto& callback : callbacks_)
     setup_.callbacks.push_back(callback.get());
   // A refit has no validation rows to stop or choose by, so the planner fixes its length.
   setup_.is_refit = rows_.fixed_epochs > 0;
-  setup_.epochs = setup_.is_refit ? rows_.fixed_epochs : plan.epochs;
-  setup_.max_steps = plan.max_steps;
-  if (tests_first)
+  setup_.epochs = setup_.is_refit ? rows_.fixed_epochs : plan_.epochs;
+  setup_.max_steps = plan_.max_steps;
+  if (is_one_pass())
     end_with_the_data();
-  setup_.evaluate_every = plan.evaluate_every;
-  setup_.clipping = plan.clipping;
+  setup_.evaluate_every = plan_.evaluate_every;
+  setup_.clipping = plan_.clipping;
   setup_.gradients = gradients_.get();
   for (const auto& replica : replicas_)
     setup_.replicas.push_back(replica.get());
   for (const OptimizerGroup& group : groups_)
     setup_.groups.push_back({group.optimizer.get(), group.parameters, group.schedule.get()});
-  setup_.checkpoint_every = plan.checkpoint_every;
-  setup_.keep_checkpoints = plan.keep_checkpoints;
+  setup_.checkpoint_every = plan_.checkpoint_every;
+  setup_.keep_checkpoints = plan_.keep_checkpoints;
   setup_.timeline = timeline_;
   setup_.backend = components_.device().staging();
   setup_.precision = components_.precision();
@@ -224,79 +256,94 @@ void Fit::prepare(const StateDict* saved_preprocessing) {
     setup_.path = ParameterView::Path::kTensors;
 }
 
-/// What transforms and losses are fitted on: the rows that train; where each is tested first, those
-/// of the first window.
-RowList Fit::rows_to_fit() const {
-  const std::optional<std::int64_t> window = components_.training_plan().test_window;
-  const std::size_t all = rows_.training.size();
-  return rows_.training.part(
-      0, std::min(all, static_cast<std::size_t>(window.value_or(static_cast<std::int64_t>(all)))));
+bool Fit::is_one_pass() const {
+  return plan_.rows_per_epoch.has_value();
 }
 
-/// The training rows that are left for the weights; the others are in structure_rows_.
-RowList Fit::rows_beside_structure(double fraction) {
+/// The rows that transforms and losses are fitted on: the training rows; of one pass, those of the
+/// first epoch.
+RowList Fit::rows_to_fit() const {
+  const std::size_t all = rows_.training.size();
+  const auto first =
+      static_cast<std::size_t>(plan_.rows_per_epoch.value_or(static_cast<std::int64_t>(all)));
+  return rows_.training.part(0, std::min(all, first));
+}
+
+/// The training rows of the epochs; the others are in parts_.
+RowList Fit::rows_beside_parts() {
+  const std::vector<LoopNeeds::Part>& parts = plan_.parts;
   if (components_.stream()) {
     throw DataError(
         "the training rows are only read in their order, and the loop sets some aside; choose data "
         "that is read at random");
   }
   const auto rows = static_cast<std::int64_t>(rows_.training.size());
-  if (rows < 2)
-    throw DataError("the loop sets training rows aside, and there is " + std::to_string(rows));
-  const std::int64_t count =
-      std::clamp<std::int64_t>(std::llround(fraction * static_cast<double>(rows)), 1, rows - 1);
-  std::vector<std::int64_t> places = random_permutation(rows, random_.bits("set_aside"));
-  places.resize(static_cast<std::size_t>(count));
-  std::sort(places.begin(), places.end());
-  const RowList chosen(std::move(places));
-  structure_rows_ = rows_.training.at(chosen);
-  return rows_.training.at(all_rows_but(rows, chosen));
+  const auto needed = static_cast<std::int64_t>(parts.size()) + 1;
+  if (rows < needed) {
+    throw DataError("the loop sets training rows aside and needs " + std::to_string(needed) +
+                    " of them, and there is " + std::to_string(rows));
+  }
+  const std::vector<std::int64_t> shuffled = random_permutation(rows, random_.bits("set_aside"));
+  std::int64_t taken = 0;
+  for (const LoopNeeds::Part& part : parts) {
+    const std::int64_t left =
+        rows - taken - (needed - static_cast<std::int64_t>(parts_.size()) - 1);
+    const std::int64_t count =
+        std::clamp<std::int64_t>(std::llround(part.fraction * static_cast<double>(rows)), 1, left);
+    std::vector<std::int64_t> places(shuffled.begin() + taken, shuffled.begin() + taken + count);
+    std::sort(places.begin(), places.end());
+    parts_.push_back({part.name, rows_.training.at(RowList(std::move(places)))});
+    taken += count;
+  }
+  std::vector<std::int64_t> aside(shuffled.begin(), shuffled.begin() + taken);
+  std::sort(aside.begin(), aside.end());
+  return rows_.training.at(all_rows_but(rows, RowList(std::move(aside))));
 }
 
-/// What a structure is trained on is prepared as other training rows are.
-void Fit::open_structure_rows() {
-  const TrainingPlan plan = components_.training_plan();
+/// The rows of a loop beside the batches of its epochs. Parts are prepared as other training rows
+/// are.
+void Fit::open_named_rows() {
   const RowReader& rows = components_.rows();
-  const RandomStreams random = random_.part("structure", 0);
-  structure_training_ = std::make_unique<engine::BatchPipeline>(
-      rows, structure_rows_, preparation_,
-      engine::PipelineOptions{.batch_size = plan.batch_size,
-                              .shuffle = true,
-                              .fewest_rows = fewest_rows(),
-                              .training = true,
-                              .timeline = timeline_,
-                              .device = components_.device().device(),
-                              .staging = components_.device().staging()},
-      random);
-  structure_evaluation_ = std::make_unique<engine::BatchPipeline>(
-      rows, structure_rows_, preparation_,
-      engine::PipelineOptions{.batch_size = engine::evaluation_batch(model_spec_, plan.batch_size,
-                                                                     plan.evaluation_batch_size),
-                              .timeline = timeline_,
-                              .host_part_only = true,
-                              .staging = components_.device().staging()},
-      random.part("evaluation", 0));
-  setup_.structure_training = structure_training_.get();
-  setup_.structure_evaluation = structure_evaluation_.get();
+  for (PartOfRows& part : parts_) {
+    const RandomStreams random = random_.part(part.name, 0);
+    part.training = std::make_unique<engine::BatchPipeline>(
+        rows, part.rows, preparation_,
+        engine::PipelineOptions{.batch_size = plan_.batch_size,
+                                .shuffle = true,
+                                .fewest_rows = fewest_rows(),
+                                .training = true,
+                                .timeline = timeline_,
+                                .device = components_.device().device(),
+                                .staging = components_.device().staging()},
+        random);
+    part.evaluation = std::make_unique<engine::BatchPipeline>(
+        rows, part.rows, preparation_, to_evaluate(), random.part("evaluation", 0));
+    setup_.rows.push_back({part.name, part.training.get(), part.evaluation.get()});
+  }
+}
+
+engine::PipelineOptions Fit::to_evaluate() const {
+  return {.batch_size =
+              engine::evaluation_batch(model_spec_, plan_.batch_size, plan_.evaluation_batch_size),
+          .timeline = timeline_,
+          .host_part_only = true,
+          .staging = components_.device().staging()};
 }
 
 /// Of a last batch that is trained on. With fewer than two for each shard, one of them would have a
 /// row alone.
 std::int64_t Fit::fewest_rows() const {
-  return components_.training_plan().drop_single
-             ? 2 * static_cast<std::int64_t>(components_.shards())
-             : 1;
+  return plan_.drop_single ? 2 * static_cast<std::int64_t>(components_.shards()) : 1;
 }
 
 /// The length of a training of one pass, as far as the number of rows is known: in steps, and in
 /// windows.
 void Fit::end_with_the_data() {
-  const TrainingPlan plan = components_.training_plan();
   const std::int64_t steps = training_->batches_per_pass().value_or(DataProvider::kEndless);
   if (steps != DataProvider::kEndless)
-    setup_.max_steps = std::min(steps, plan.max_steps.value_or(steps));
+    setup_.max_steps = std::min(steps, plan_.max_steps.value_or(steps));
   if (setup_.max_steps)
-    setup_.epochs = (*setup_.max_steps + *plan.steps_per_epoch - 1) / *plan.steps_per_epoch;
+    setup_.epochs = (*setup_.max_steps + *plan_.steps_per_epoch - 1) / *plan_.steps_per_epoch;
 }
 
 /// Operators draw other numbers in another dtype: a training begins with those of float32, rounded.
@@ -321,12 +368,11 @@ void Fit::move_to_device() {
   }
 }
 
-void Fit::load_given_weights() {
+void Fit::load_given_weights(const std::optional<StateDict>& start_weights) {
   // A warm start takes precedence over the document's file: every fit of the run has the file, and
   // the planner chose these weights for this fit.
-  if (start_weights_) {
-    load_module_state(*model_, *start_weights_);
-    start_weights_.reset();
+  if (start_weights) {
+    load_module_state(*model_, *start_weights);
     return;
   }
   std::vector<WeightsSource> sources;
@@ -381,14 +427,7 @@ engine::ValidationResult Fit::validate(std::stop_token stop) {
 
 engine::ValidationResult Fit::test(std::stop_token stop) {
   const StreamScope on_stream(stream_);
-  const TrainingPlan plan = components_.training_plan();
-  const engine::PipelineOptions to_evaluate{
-      .batch_size =
-          engine::evaluation_batch(model_spec_, plan.batch_size, plan.evaluation_batch_size),
-      .timeline = timeline_,
-      .host_part_only = true,
-      .staging = components_.device().staging()};
-  engine::BatchPipeline rows(components_.rows(), rows_.test, preparation_, to_evaluate,
+  engine::BatchPipeline rows(components_.rows(), rows_.test, preparation_, to_evaluate(),
                              random_.part("test", 0));
   // Fresh metrics: others hold what validate() accumulated.
   const std::vector<Metric> metrics = components_.make_metrics();

@@ -31,24 +31,42 @@ struct FitRows {
   RowList test = {};  ///< empty: this training's model is not tested
 };
 
-/// One training with everything it owns: its transforms, fitted on its own rows, its model, its
-/// streams of random numbers, and its stream of work on the device. Nothing is shared with another
-/// fit but the raw data.
+/// The training that a Fit prepares.
+struct FitOrder {
+  FitId id;
+  FitRows rows;
+  Timeline* timeline = nullptr;
+  /// Weights to begin with, instead of the document's.
+  std::optional<StateDict> start_weights = {};
+  /// The training ends with the epoch in which this has passed.
+  std::optional<std::chrono::steady_clock::time_point> deadline = {};
+  /// Of Fit::preprocessing(), for a training that goes on: restored instead of fitted. Null: it
+  /// begins.
+  const StateDict* preprocessing = nullptr;
+};
+
+/// Training rows that are set aside for the loop.
+struct PartOfRows {
+  std::string name;
+  RowList rows;
+  std::unique_ptr<engine::BatchPipeline> training = nullptr;
+  std::unique_ptr<engine::BatchPipeline> evaluation = nullptr;
+};
+
+/// One training, prepared, with everything it owns: its transforms, fitted on its own rows, its
+/// model, its streams of random numbers, and its stream of work on the device. Nothing is shared
+/// with another fit but the raw data.
 class Fit {
  public:
-  Fit(const DocumentComponents& components, FitId id, FitRows rows, Timeline* timeline = nullptr);
+  /// Brings transforms, model, loop and sources to life. Borrows the components.
+  Fit(const DocumentComponents& components, FitOrder order);
   ~Fit();
+  Fit(const Fit&) = delete;
+  Fit& operator=(const Fit&) = delete;
 
   const FitId& id() const { return id_; }
   const DocumentComponents& components() const { return components_; }
   const RandomStreams& random() const { return random_; }
-  /// Weights to begin with, instead of the document's. Expects a call before prepare().
-  void start_from(StateDict weights) { start_weights_ = std::move(weights); }
-  /// The training ends with the epoch in which this has passed. Expects a call before prepare().
-  void end_by(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
-  /// Brings transforms, model and sources to life. `saved` transforms are restored instead of
-  /// fitted.
-  void prepare(const StateDict* saved_preprocessing);
   engine::TrainingResult train(engine::RunContext& context);
   /// Whether there is nothing to train.
   bool has_no_parameters() const { return model_->parameters().empty(); }
@@ -59,16 +77,16 @@ class Fit {
   /// On the test rows, with the same metrics, anew. Expects test rows, and that training is over.
   engine::ValidationResult test(std::stop_token stop);
 
-  /// What the loop recorded of a training that tests each batch before it trains on it; nothing for
-  /// other loops.
+  /// The windows of a loop that evaluates each batch before it trains on it; nothing for other
+  /// loops.
   std::optional<AdaptationRecord> adaptation() const;
 
-  /// What the loop chose of the structures of the model; empty for loops that choose none.
+  /// The choices of a loop that searches structures of the model; empty for other loops.
   std::vector<StructureRecord> structures() const;
   /// See RecordsStructures.
   std::optional<std::int64_t> max_parameters() const;
 
-  /// What people should know of how it began.
+  /// For the log of the run: how it began.
   const std::vector<std::string>& notes() const { return notes_; }
 
   Model& model() { return *model_; }
@@ -77,20 +95,32 @@ class Fit {
   StateDict preprocessing() const;
   /// Whether the loss is in other units than the data's targets.
   bool transforms_targets() const;
-  /// What the report's metrics have seen, so that folds can be put together.
-  /// Of the test rows, where there are any.
+  /// The report's metrics with their rows, so that folds can be put together: of the test rows, if
+  /// there are any.
   const std::vector<Metric>& report_metrics() const {
     return tested_metrics_.empty() ? report_metrics_ : tested_metrics_;
   }
 
  private:
+  void prepare_transforms(const StateDict* saved);
+  void prepare_losses(const StateDict* saved);
+  void prepare_model(const FitOrder& order);
+  void prepare_loop(const FitOrder& order);
+  void prepare_metrics(const StateDict* saved);
+  void open_training_rows();
+  void open_evaluated_rows();
+  void set_up();
+
   std::vector<const Transform*> transforms() const;
   RowList rows_to_fit() const;
-  RowList rows_beside_structure(double fraction);
-  void open_structure_rows();
+  bool is_one_pass() const;
+  RowList rows_beside_parts();
+  void open_named_rows();
+  engine::PipelineOptions to_evaluate() const;
   std::int64_t fewest_rows() const;
   void end_with_the_data();
-  void load_given_weights();
+  void load_given_weights(const std::optional<StateDict>& start_weights);
+  void expect_whole_batches_of(const RowList& rows);
   void draw_weights_as_float32();
   void move_to_device();
   void finish_on_device() const;
@@ -104,8 +134,7 @@ class Fit {
   Timeline* const timeline_;
   const c10::Stream stream_;  // all work of this fit on its device
   RandomStreams random_;
-  std::optional<StateDict> start_weights_;
-  std::optional<std::chrono::steady_clock::time_point> deadline_;
+  const TrainingPlan plan_;
   std::vector<std::unique_ptr<Transform>> transforms_;
   KnownGroups known_groups_;  // to the transforms
   engine::BatchPreparation preparation_;
@@ -124,9 +153,9 @@ class Fit {
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<engine::BatchPipeline> training_;
   std::unique_ptr<engine::BatchPipeline> validation_;
-  RowList structure_rows_;  // set aside; empty: no structure is searched
-  std::unique_ptr<engine::BatchPipeline> structure_training_;
-  std::unique_ptr<engine::BatchPipeline> structure_evaluation_;
+  std::unique_ptr<engine::BatchPipeline> training_in_order_;
+  RowList epoch_rows_;  // of the training rows, those that are not in parts_
+  std::vector<PartOfRows> parts_;
   std::vector<Metric> metrics_;
   std::vector<Metric> report_metrics_;
   std::vector<Metric> tested_metrics_;  // the same, of test()

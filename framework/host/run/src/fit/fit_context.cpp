@@ -67,8 +67,7 @@ const StateDict* FitContext::saved_preprocessing() const {
   return loaded_ ? &loaded_->state.part("preprocessing") : nullptr;
 }
 
-void FitContext::begin(Fit& fit, engine::Settled settled) {
-  fit_ = &fit;
+void FitContext::begin(engine::Settled settled) {
   settled_ = std::move(settled);
   events_.emplace(run_.log.dispatcher(), id_);
   events_->notify([id = id_](RunObserver& o) { o.fit_started(id); });

@@ -43,7 +43,9 @@ class FitContext final : public engine::RunContext {
 
   /// Before training: the fit, and whom to tell when it has taken its memory: after the first
   /// steps, or the first epoch.
-  void begin(Fit& fit, engine::Settled settled);
+  void begin(engine::Settled settled);
+  /// The fit to train, once it is prepared.
+  void use(Fit& fit) { fit_ = &fit; }
   /// Waits until what was saved and told is where it should be; throws what went wrong on the way.
   void finish();
   void complete(const FitSummary& summary);

@@ -11,11 +11,11 @@
 #include <treadle/core/components/module_state.h>
 #include <treadle/engine/available_memory.h>
 #include <treadle/engine/device_traffic.h>
+#include <treadle/host/record/history_file.h>
 #include <treadle/host/run/state_folder.h>
 #include <treadle/tensor/safetensors.h>
 
 #include "events/event_log.h"
-#include "events/history_file.h"
 #include "fit/baselines.h"
 #include "fit/derived_network.h"
 #include "fit/fit_record.h"
@@ -195,7 +195,8 @@ void FitRunner::copy_checkpoint_of_start(const Node& node) {
   FitContext context(run_, node.fit.id, node.identity, nullptr);
   context.load_checkpoint();
   if (!context.has_checkpoint())
-    context.copy_checkpoint(node.fit.start->fit, training_plan_of(workflow).keep_checkpoints);
+    context.copy_checkpoint(node.fit.start->fit,
+                            training_plan_of(run_.runtime, workflow).keep_checkpoints);
 }
 
 void FitRunner::add(PlannedFit fit) {
@@ -394,20 +395,22 @@ engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
 
 engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components,
                                 FitContext& context, const engine::Settled& settled) {
-  FitRows rows = *node.fit.rows;
+  FitOrder order{node.fit.id, *node.fit.rows, &run_.timeline};
   if (node.fit.epochs) {
     const std::lock_guard lock(mutex_);  // it is the planner's
-    rows.fixed_epochs = node.fit.epochs();
+    order.rows.fixed_epochs = node.fit.epochs();
   }
-  Fit fit(components, node.fit.id, std::move(rows), &run_.timeline);
   if (node.fit.start && node.fit.start->from == WarmStart::From::kWeights)
-    fit.start_from(weights_of(node.fit.start->fit));
-  if (node.fit.deadline)
-    fit.end_by(*node.fit.deadline);
-  context.begin(fit, settled);
+    order.start_weights = weights_of(node.fit.start->fit);
+  order.deadline = node.fit.deadline;
+  order.preprocessing = context.saved_preprocessing();
+  context.begin(settled);
   const bool is_baseline = !node.fit.baseline.empty();
-  const auto prepare = [&] { fit.prepare(context.saved_preprocessing()); };
+  std::optional<Fit> prepared;
+  const auto prepare = [&] { prepared.emplace(components, std::move(order)); };
   is_baseline ? at_baseline(run_.workflow(), node.fit.baseline, prepare) : prepare();
+  Fit& fit = *prepared;
+  context.use(fit);
   if (node.fit.start && node.fit.start->from == WarmStart::From::kCheckpoint) {
     try {
       context.expect_weights_of(fit.model());
@@ -547,9 +550,8 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
 void FitRunner::take_over(const Node& node, const DocumentComponents& components) {
   const std::string& path = node.fit.id.path();
   const StateDict other = read_state_folder(run_.folder.fit_result(node.fit.start->fit));
-  Fit fit(components, node.fit.id, *node.fit.rows, &run_.timeline);
-  fit.start_from(weights_in(other, node.fit.start->fit));
-  fit.prepare(nullptr);
+  Fit fit(components,
+          {node.fit.id, *node.fit.rows, &run_.timeline, weights_in(other, node.fit.start->fit)});
   fit.model().eval();
   if (node.fit.is_member)
     saying_how_to_go_on(run_.folder, [&] { write_member(node.fit, fit); });

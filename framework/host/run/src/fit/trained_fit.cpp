@@ -62,20 +62,22 @@ CheckpointStore::Loaded last_checkpoint(const std::filesystem::path& run, const 
 SavedModel model_of_fit(const DocumentComponents& components, const PlannedFit& planned,
                         const std::filesystem::path& folder) {
   const CheckpointStore::Loaded loaded = last_checkpoint(folder, planned.id.path());
-  FitRows rows = *planned.rows;
+  FitOrder order{planned.id, *planned.rows};
   if (planned.epochs)  // as many as it was trained
-    rows.fixed_epochs = loaded.position.epochs_done;
-  Fit fit(components, planned.id, std::move(rows));
+    order.rows.fixed_epochs = loaded.position.epochs_done;
+  order.preprocessing = &loaded.state.part("preprocessing");
+  SavedModel model;
   engine::ThreadBudget budget;
   within_memory_of(components.device(), [&] {
     budget.run([&] {
-      fit.prepare(&loaded.state.part("preprocessing"));
+      Fit fit(components, std::move(order));
       EndedContext context(fit, loaded.state);
       fit.train(context);
+      model = {components.workflow(), fit.preprocessing(),
+               module_state(fit.model()).snapshot().tensors()};
     });
   });
-  return {components.workflow(), fit.preprocessing(),
-          module_state(fit.model()).snapshot().tensors()};
+  return model;
 }
 
 }  // namespace treadle::internal

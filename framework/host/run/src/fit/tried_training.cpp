@@ -112,7 +112,6 @@ std::vector<RowList> short_batches_to_try(const DocumentComponents& components, 
 }
 
 std::optional<double> try_training(Fit& fit, const TriedSteps& steps) {
-  fit.prepare(nullptr);
   BriefContext training(fit, steps);
   try {
     fit.train(training);

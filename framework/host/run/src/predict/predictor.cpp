@@ -1,3 +1,4 @@
+#include <treadle/host/record/history_file.h>
 #include <treadle/host/run/predictor.h>
 
 #include <algorithm>
@@ -29,7 +30,6 @@
 #include "data/series_times.h"
 #include "data/target_units.h"
 #include "evaluation/breakdowns.h"
-#include "events/history_file.h"
 #include "fit/fit.h"
 #include "model/saved_model.h"
 #include "predict/continued_forecast.h"
@@ -186,10 +186,9 @@ struct Predictor::Impl : internal::RestoredModel {
 
   /// Lets what `visiting` makes for the rows see predictions for all rows of open data. Their
   /// EvaluatedRows are empty where they can only be read in order.
-  engine::EvaluationTotals over_rows(
-      const DataProvider& provider,
-      const std::function<Visit(const internal::EvaluatedRows&)>& visiting,
-      const SampleOptions& drawn = {}) const {
+  Evaluation over_rows(const DataProvider& provider,
+                       const std::function<Visit(const internal::EvaluatedRows&)>& visiting,
+                       const SampleOptions& drawn = {}) const {
     const auto* rows = provider.ask<RowReader>();
     internal::EvaluatedRows evaluated{rows, rows, provider.ask<GroupNames>()};
     std::unique_ptr<SampleReader> samples;
@@ -203,15 +202,15 @@ struct Predictor::Impl : internal::RestoredModel {
   }
 
   /// The same for data that can only be read in order.
-  engine::EvaluationTotals over_stream(const DataProvider& provider, const Visit& visit,
-                                       const SampleOptions& drawn) const {
+  Evaluation over_stream(const DataProvider& provider, const Visit& visit,
+                         const SampleOptions& drawn) const {
     if (provider.stream_rows() == DataProvider::kEndless)
       throw DataError("the data has no end; predicting and evaluating need data that has one");
     engine::StreamInput input;
     input.data = &provider;
     input.window_rows = std::max(pipeline_options().batch_size, std::int64_t{1024});
     const auto request = internal::request_of(drawn);
-    engine::EvaluationTotals totals;
+    Evaluation totals;
     run_within_memory([&] {
       const engine::BatchPreparation of_rows = preparation_of(provider.spec());
       engine::BatchPipeline pipeline(input, of_rows, pipeline_options(drawn.count),
@@ -495,7 +494,7 @@ nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
   const auto start = std::chrono::steady_clock::now();
   const auto provider = impl_->open(data, OpenRequest::Purpose::kEvaluate);
   std::vector<internal::Metric> metrics;
-  const engine::EvaluationTotals totals =
+  const Evaluation totals =
       impl_->over_rows(*provider, [&](const internal::EvaluatedRows& rows) -> Impl::Visit {
         metrics = impl_->metrics_for(rows);
         return [&](const Predictions& predictions, const Batch& batch) {

@@ -135,10 +135,9 @@ void RestoredModel::run_within_memory(const std::function<void()>& work) const {
   within_memory_of(components.device(), [&] { budget.run(work); });
 }
 
-engine::EvaluationTotals RestoredModel::evaluate(const EvaluatedRows& data, const RowList& rows,
-                                                 const Visit& visit,
-                                                 const engine::DrawRequest* samples) const {
-  engine::EvaluationTotals totals;
+Evaluation RestoredModel::evaluate(const EvaluatedRows& data, const RowList& rows,
+                                   const Visit& visit, const engine::DrawRequest* samples) const {
+  Evaluation totals;
   run_within_memory([&] {
     const engine::BatchPreparation of_rows =
         preparation_of(data.rows->spec(), groups.numbers_in(data));

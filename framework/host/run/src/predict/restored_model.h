@@ -61,9 +61,8 @@ struct RestoredModel {
   using Visit = std::function<void(const Predictions&, const Batch&)>;
   /// Lets `visit` see predictions for some rows of open data, in their order. `samples` may be
   /// null.
-  engine::EvaluationTotals evaluate(const EvaluatedRows& data, const RowList& rows,
-                                    const Visit& visit,
-                                    const engine::DrawRequest* samples = nullptr) const;
+  Evaluation evaluate(const EvaluatedRows& data, const RowList& rows, const Visit& visit,
+                      const engine::DrawRequest* samples = nullptr) const;
 
   const Runtime& runtime;
   StateDict saved;

@@ -79,8 +79,7 @@ std::shared_ptr<Model> untrained_model(const Runtime& runtime, const ResolvedWor
     components.make_plan();
     internal::find_batch_size(components);
     const Fold& fold = components.first_fold();
-    internal::Fit fit(components, {"final", 0, 1}, {fold.training, fold.validation, 0});
-    fit.prepare(nullptr);
+    internal::Fit fit(components, {{"final", 0, 1}, {fold.training, fold.validation, 0}});
     model = std::dynamic_pointer_cast<Model>(fit.model().shared_from_this());
     model->to(c10::kCPU);  // it is looked at, not used
   });
@@ -132,28 +131,31 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     const std::int64_t shared = internal::resident_memory_bytes() - baseline;
     const std::int64_t loading_peak = internal::peak_memory_bytes() - baseline;
     const Fold& fold = components.first_fold();
-    auto own = std::make_unique<internal::Fit>(
-        components, FitId{"final", 0, 1},
-        internal::rows_to_try(components, fold, kLongDryRun, budget.workers()));
-    internal::Fit& fit = *own;
+    std::unique_ptr<internal::Fit> own;
     const internal::RunDevice& device = components.device();
     const bool has_own_memory = !device.device().is_cpu();
     internal::reset_peak_memory();
     if (has_own_memory)
       device.backend->reset_peak(device.device());
-    internal::within_memory_of(device, [&] { internal::try_training(fit, kLongDryRun); });
-    // What would fail behind the first training, which then cannot be repaired.
+    internal::within_memory_of(device, [&] {
+      own = std::make_unique<internal::Fit>(
+          components, internal::FitOrder{
+                          {"final", 0, 1},
+                          internal::rows_to_try(components, fold, kLongDryRun, budget.workers())});
+      internal::try_training(*own, kLongDryRun);
+    });
+    internal::Fit& fit = *own;
+    // Later trainings may fail where the first does not, and then it is too late for a repair.
     for (RowList& rows : internal::short_batches_to_try(components, fold)) {
-      internal::Fit short_fit(components, FitId{"final", 0, 1}, {std::move(rows), {}, 1});
       internal::within_memory_of(device, [&] {
+        internal::Fit short_fit(components, {{"final", 0, 1}, {std::move(rows), {}, 1}});
         internal::try_training(short_fit, internal::TriedSteps{.fewest = 2, .most = 2});
       });
     }
     for (const internal::Baseline& compared : internal::baselines_of(runtime, workflow)) {
       internal::at_baseline(workflow, compared.pointer, [&] {
         const internal::DocumentComponents others(runtime, *compared.workflow, dataset);
-        internal::Fit(others, {compared.name, 0, 1}, {fold.training, fold.validation, 0})
-            .prepare(nullptr);
+        internal::Fit(others, {{compared.name, 0, 1}, {fold.training, fold.validation, 0}});
       });
     }
     const std::int64_t one_fit = internal::peak_memory_bytes() - baseline - shared;

@@ -82,8 +82,8 @@ engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSessi
   engine::StageGraph graph;
   graph.add("data", {}, work(&RunSession::load_data), "data: " + use("data"));
   graph.add("split", {"data"}, work(&RunSession::split),
-            "split: " + (workflow.test_window ? "none; each batch is tested, then trained on"
-                                              : use("validation")));
+            "split: " + (workflow.resolved.contains("validation") ? use("validation")
+                                                                  : "none; no rows validate"));
   graph.add("fits", {"split"}, work(&RunSession::run_fits), fits);
   graph.add("report", {"fits"}, work(&RunSession::write_result), "result and report");
   return graph;

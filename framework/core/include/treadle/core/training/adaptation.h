@@ -111,7 +111,7 @@ struct AdaptationRecord {
   std::vector<AdaptationWindow> windows;
   AdaptationSummary summary;
 };
-/// An optional ability of a TrainingWorkflow whose schema has `x-treadle-tests-first`.
+/// An optional ability of a TrainingWorkflow that evaluates each batch before it trains on it.
 class RecordsAdaptation {
  public:
   static constexpr std::string_view kInterface = "treadle.records-adaptation/0";

@@ -14,6 +14,13 @@
 
 namespace treadle {
 
+/// A loss that a training loop computes itself, of some rows of a step: the model is that of the
+/// loop's session, or a replica of it. Called by several threads at once, each with a model of its
+/// own. Without a weight each row counts 1. Auxiliary losses of the model
+/// (ForwardContext::add_loss) are not part of it.
+using LossFunction =
+    std::function<LossTerms(Model& model, const Batch& batch, ForwardContext& context)>;
+
 /// The model and the objective to differentiate. Made by the framework; everything outlives the
 /// call. Strategies pass it on as it is, or have add_gradients_in_parts() derive that of a part.
 struct GradientTask {
@@ -22,6 +29,8 @@ struct GradientTask {
   /// How the terms of a part of the step are combined; null: the batch is the whole step.
   const Objective::Scales* scales = nullptr;
   Timeline* timeline = nullptr;  ///< where forward and backward are timed; null: nowhere
+  /// Minimized instead of the objective; null: the objective is.
+  const LossFunction* loss = nullptr;
 };
 
 /// Computes the gradients of a batch: back-propagation, in one piece or in micro-batches, through
@@ -45,7 +54,12 @@ class GradientStrategy : public Component {
   /// that holds another declares the other's names, too.
   std::vector<std::string> log_names() const;
 
+  /// Whether it takes a batch in parts: documents that combine it with a loss that is no sum over
+  /// rows are refused. A strategy that holds another asks that one, too.
+  bool splits_batch() const;
+
  private:
+  virtual bool do_splits_batch() const { return false; }
   virtual BatchLoss do_add_gradients(const GradientTask& task, const Batch& batch,
                                      ForwardContext& context) const = 0;
 };
@@ -62,8 +76,7 @@ using PartWork =
 /// derived from `context`, and its rows pass their state on to the same part of the next batch.
 /// Returns the losses, added up. Throws UsageError for an objective that is not additive.
 ///
-/// The schema of a strategy that calls it declares `"x-treadle-splits-batch": true`: documents that
-/// combine it with a loss that is no sum over rows are refused.
+/// A strategy that calls it returns true from do_splits_batch().
 BatchLoss add_gradients_in_parts(const GradientTask& task, const Batch& batch,
                                  ForwardContext& context, std::int64_t parts, const PartWork& work);
 

@@ -95,6 +95,8 @@ class Objective {
    public:
     /// For a step that trains on `batch`. Both must outlive the scales.
     Scales(const Objective& objective, const Batch& batch);
+    /// Of a loss that has one term, whatever it is.
+    Scales() = default;
 
     /// From now on that number is multiplied by `factor`, 0-dim.
     void multiply(at::Tensor factor) { factor_ = std::move(factor); }
@@ -105,8 +107,8 @@ class Objective {
    private:
     at::Tensor weight_of(const Term& term) const;
 
-    const Objective& objective_;
-    const Batch& batch_;
+    const Objective* objective_ = nullptr;  // null: one term of no objective
+    const Batch* batch_ = nullptr;
     std::vector<at::Tensor> factors_;  // 0-dim, one per term; empty: a single term of factor 1
     at::Tensor factor_;                // of all; undefined: 1
   };

@@ -47,34 +47,7 @@ class WeighsOperations {
   virtual std::vector<bool> allowed(std::size_t choice) const = 0;
 };
 
-/// A TrainingSession whose model has such layers. A part of the training rows is set aside for
-/// them: step() trains everything but alphas, on the others.
-///
-///     while (session.next_epoch()) {
-///       do {
-///         search.step_structure(session.scheduled_rate());
-///       } while (session.step(session.scheduled_rate()));
-///       session.finish_epoch();
-///     }
-///
-/// The loop's schema has `"x-treadle-sets-aside"`: the name of its parameter with the fraction.
-/// Found by dynamic_cast of the session. Used from the training thread.
-class SearchesStructure {
- public:
-  virtual ~SearchesStructure();
-
-  /// In the order of the model's modules; at least one. They live as long as the session.
-  virtual std::span<WeighsOperations* const> structures() const = 0;
-  /// Trains the alphas alone, on the next batch of the rows set aside, whose passes follow one
-  /// another whatever an epoch is. The rate is as for TrainingSession::step(). No step by itself:
-  /// a step() follows. Nothing is done when the epoch has no step left.
-  virtual void step_structure(double learning_rate) = 0;
-  /// The mean loss over the rows set aside, in eval mode, of the model as it is. Throws Interrupted
-  /// as step() does.
-  virtual double structure_loss() = 0;
-};
-
-/// What a search came to.
+/// The result of a structure search.
 struct StructureRecord {
   struct Choice {
     OperationChoice of;
@@ -86,7 +59,7 @@ struct StructureRecord {
   std::vector<Choice> choices;
 };
 
-/// An optional ability of a TrainingWorkflow whose schema has `x-treadle-sets-aside`.
+/// An optional ability of a TrainingWorkflow that searches a structure.
 class RecordsStructures {
  public:
   static constexpr std::string_view kInterface = "treadle.records-structures/0";
@@ -98,8 +71,7 @@ class RecordsStructures {
   virtual std::optional<std::int64_t> max_parameters() const = 0;
 };
 
-/// An optional ability of a GraphBuilder, whose schema has `"x-treadle-derives": true`: its network
-/// may have a structure that is searched.
+/// An optional ability of a GraphBuilder: its network may have a structure that is searched.
 class DerivesNetwork {
  public:
   static constexpr std::string_view kInterface = "treadle.derives-network/0";

@@ -43,10 +43,10 @@ Tried try_trial(const Runtime& runtime, const ResolvedWorkflow& document, const 
   components.make_plan();
   find_batch_size(components);
   const Fold& fold = components.first_fold();
-  Fit fit(components, {"final", 0, 1}, rows_to_try(components, fold, kSteps, workers));
   Tried tried;
   reset_peak_memory();
   within_memory_of(components.device(), [&] {
+    Fit fit(components, {{"final", 0, 1}, rows_to_try(components, fold, kSteps, workers)});
     tried.seconds =
         seconds_of(components.training_plan(), fold.training.size(), try_training(fit, kSteps));
   });

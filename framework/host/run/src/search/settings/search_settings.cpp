@@ -493,11 +493,6 @@ std::optional<SearchSettings> search_of(const Runtime& runtime, const ResolvedWo
   if (!workflow.resolved.contains(kSearch))
     return std::nullopt;
   const Config search = workflow.slot(kSearch);
-  if (workflow.test_window) {
-    fail_in_search(workflow, "/search",
-                   "no rows validate a training that tests before it trains, so there is nothing "
-                   "to choose by; leave \"search\" out");
-  }
   SearchSettings settings{.space = SearchSpace::parse(search.child("space")),
                           .tuner = make_nested<Tuner>(runtime, search.child("tuner")),
                           .tuner_name = name_in(search.child("tuner")),

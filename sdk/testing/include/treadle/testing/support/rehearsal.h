@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -44,6 +45,8 @@ struct Rehearsed {
   c10::Device device = c10::kCPU;
   ParameterView::Path path = ParameterView::Path::kFastest;
   const DeviceBackend* capture = nullptr;  ///< see StepOptions::capture
+  /// Of a loop that trains a model of its own: two inputs, one output. Empty: a TinyModel.
+  std::function<std::shared_ptr<Model>()> make_model = {};
 };
 
 /// A training with a loop, callbacks and all they work with, made as a host makes them. Two of the
@@ -67,15 +70,32 @@ class Rehearsal {
         training_(noisy_line(kTrainingRows, 2, 0.1), transform_,
                   {.batch_size = kBatch, .shuffle = true}),
         validation_(noisy_line(kValidationRows, 3, rehearsed.contrary_validation ? -0.1 : 0.1),
-                    transform_, {.batch_size = 10}) {
+                    transform_, {.batch_size = 10}),
+        in_order_(noisy_line(kTrainingRows, 2, 0.1), transform_, {.batch_size = 10}) {
     metric_.start(number_target("price"));
-    model_.to(rehearsed.device);
-    setup_.model = &model_;
+    if (rehearsed.make_model)
+      own_model_ = rehearsed.make_model();
+    setup_.model = own_model_ ? own_model_.get() : &model_;
+    setup_.model->to(rehearsed.device);
     setup_.objective = &objective_;
     setup_.optimizer = &optimizer_;
     setup_.schedule = &schedule_;
     setup_.training = &training_;
-    setup_.validation = rehearsed.has_validation ? &validation_ : nullptr;
+    const LoopNeeds needs = loop_->needs();
+    const bool is_one_pass = needs.rows_per_epoch.has_value();  // which evaluates its own batches
+    setup_.validation = rehearsed.has_validation && !is_one_pass ? &validation_ : nullptr;
+    setup_.rows.push_back({"training", nullptr, &in_order_});
+    for (const LoopNeeds::Part& part : needs.parts) {
+      const auto rows = static_cast<std::uint64_t>(4 + parts_.size());
+      const auto source = [&](bool shuffle) {
+        parts_.push_back(std::make_unique<TableSource>(
+            noisy_line(20, rows, 0.1), transform_,
+            TableSource::Options{.batch_size = shuffle ? kBatch : 10, .shuffle = shuffle}));
+        return parts_.back().get();
+      };
+      TableSource* const training = source(true);
+      setup_.rows.push_back({part.name, training, source(false)});
+    }
     setup_.metrics = {{&metric_, 0, number_target("price")}};
     setup_.preparation = &preparation_;
     for (const auto& callback : callbacks_)
@@ -113,18 +133,18 @@ class Rehearsal {
   }
 
   /// The model's parameters and buffers as they are now.
-  StateDict weights() const { return module_state(model_).snapshot(); }
+  StateDict weights() const { return module_state(*setup_.model).snapshot(); }
   /// The mean loss over an epoch (from 0) of `source`, by hand; the model as it is, in eval mode.
   double loss_on(TableSource& source, std::int64_t epoch = 0) {
     const at::NoGradGuard no_gradients;
-    model_.eval();
+    setup_.model->eval();
     double sum = 0;
     double weight = 0;
     const auto stream = source.epoch(epoch);
     for (Batch batch; stream->next(batch);) {
       Outputs outputs(1);
       ForwardContext context;
-      model_.forward(batch.inputs, outputs, context);
+      setup_.model->forward(batch.inputs, outputs, context);
       const BatchLoss::Term term = objective_.forward(outputs, batch).front();
       sum += term.sum.item<double>();
       weight += term.weight.item<double>();
@@ -138,6 +158,7 @@ class Rehearsal {
   Tenfold transform_;
   engine::BatchPreparation preparation_{DataSpec(), {&transform_}};
   TinyModel model_;
+  std::shared_ptr<Model> own_model_;  // null: model_
   SquaredError loss_;
   Objective objective_ = objective_of(loss_);
   MomentumDescent optimizer_;
@@ -145,6 +166,8 @@ class Rehearsal {
   RollCall metric_;
   TableSource training_;
   TableSource validation_;
+  TableSource in_order_;                             // the training rows
+  std::vector<std::unique_ptr<TableSource>> parts_;  // two of each that the loop sets aside
   engine::SessionSetup setup_;
 };
 

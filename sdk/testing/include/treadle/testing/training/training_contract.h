@@ -22,8 +22,10 @@ struct TrainingCase {
   std::function<std::unique_ptr<TrainingWorkflow>()> make;
   /// Its training may be over before the planned epochs are.
   bool may_stop_early = false;
-  /// It tests each batch before it trains on it: `x-treadle-tests-first`. Without validation rows.
-  bool tests_first = false;
+  /// How much of the loss of the untrained model is left at most after 20 epochs.
+  double loss_falls_to = 0.5;
+  /// The model that it trains, where that is its own: two inputs, one output. Empty: any model.
+  std::function<std::shared_ptr<Model>()> make_model = {};
 };
 
 TREADLE_CONTRACT_SUITE(TrainingContract, TrainingCase);

@@ -31,12 +31,6 @@ struct ResolvedWorkflow {
   std::string name;
   std::uint64_t seed = 0;
   std::string precision;
-  /// Rows of a window, where the training loop declares `x-treadle-tests-first`: it predicts each
-  /// batch before it trains on it, and an epoch is a window. There is no `validation` then.
-  std::optional<std::int64_t> test_window;
-  /// The part of the training rows that is set aside for the structure of the model, where the
-  /// training loop declares `x-treadle-sets-aside`.
-  std::optional<double> structure_fraction;
 
   /// The parameters of a slot, "optimizer" for example, with its places. Expects it to be there.
   Config slot(std::string_view key) const;

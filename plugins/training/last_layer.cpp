@@ -1,8 +1,7 @@
 #include "last_layer.h"
 
 #include <optional>
-#include <utility>
-#include <vector>
+#include <string>
 
 #include <ATen/ops/one_hot.h>
 #include <c10/core/GradMode.h>
@@ -12,10 +11,10 @@
 #include <treadle/core/model/tensor_spec.h>
 #include <treadle/tensor/eval_mode_guard.h>
 
-namespace treadle::engine {
+namespace treadle {
 namespace {
 
-/// What the target's positions should become, [n, width].
+/// The outputs to reach for the target's positions, [n, width].
 at::Tensor wanted(const at::Tensor& values, const TargetSpec& target, c10::ScalarType dtype) {
   if (target.kind == TargetKind::kClasses)
     return at::one_hot(values, target.class_count()).to(dtype);
@@ -24,18 +23,18 @@ at::Tensor wanted(const at::Tensor& values, const TargetSpec& target, c10::Scala
 
 }  // namespace
 
-LastLayer last_layer(Model& model, const Objective& objective, const Batch& batch,
-                     const Precision& precision, std::stop_token stop) {
+LastLayer last_layer(TrainingSession& session, const Batch& batch) {
+  const Objective& objective = session.objective();
   if (objective.terms().size() != 1) {
     throw DataError("a training in closed form has one loss, got " +
                     std::to_string(objective.terms().size()));
   }
   const at::NoGradGuard no_gradients;
-  const EvalModeGuard evaluating(model);
-  ForwardContext context(std::move(stop), precision);
+  const EvalModeGuard evaluating(session.model());
+  ForwardContext context(session.stop_token(), session.precision());
   context.set_takes_deferred_output(true);
   Outputs outputs(objective.outputs().size());
-  model(batch.inputs, outputs, context);
+  session.model()(batch.inputs, outputs, context);
   const std::optional<DeferredOutput>& deferred = context.deferred_output();
   LastLayer layer;
   if (deferred && !deferred->parameters.empty() && deferred->parameters.size() <= 2) {
@@ -65,7 +64,7 @@ LastLayer last_layer(Model& model, const Objective& objective, const Batch& batc
                     ", but the loss requires " + std::to_string(width) + "; choose " +
                     (are_classes ? "\"cross_entropy\"" : "\"mse\""));
   }
-  LastLayerRows& rows = layer.rows;
+  LayerRows& rows = layer.rows;
   rows.features = deferred->features.reshape({-1, layer.weight.size(1)});
   at::Tensor values =
       are_classes ? target.values().reshape({-1}) : target.values().reshape({-1, target_width});
@@ -73,6 +72,7 @@ LastLayer last_layer(Model& model, const Objective& objective, const Batch& batc
     // A position that does not count may have any label.
     const at::Tensor weights = target.weights().reshape({-1});
     const at::Tensor counted = weights.gt(0).nonzero().squeeze(1);
+    LayerRows& rows = layer.rows;
     rows.features = rows.features.index_select(0, counted);
     rows.weights = weights.index_select(0, counted);
     values = values.index_select(0, counted);
@@ -82,4 +82,4 @@ LastLayer last_layer(Model& model, const Objective& objective, const Batch& batc
   return layer;
 }
 
-}  // namespace treadle::engine
+}  // namespace treadle
