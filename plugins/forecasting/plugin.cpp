@@ -1,3 +1,4 @@
+#include <treadle/core/model/factory_of.h>
 #include <treadle/plugin.h>
 
 #include "forecasters.h"
@@ -12,20 +13,24 @@
 
 TREADLE_PLUGIN(registrar) {
   using namespace treadle::forecasting;
-  registrar.add<MadeLayer<WindowScale>, treadle::LayerFactory>("window_scale");
-  registrar.add<MadeLayer<WindowUnscale>, treadle::LayerFactory>("window_unscale");
-  registrar.add<MadeLayer<SeriesDecomposition>, treadle::LayerFactory>("series_decomposition");
-  registrar.add<MadeLayer<RepeatPeriod>, treadle::LayerFactory>("repeat_period");
-  registrar.add<MadeLayer<Patches>, treadle::LayerFactory>("patches");
-  registrar.add<MadeLayer<PatchEmbedding>, treadle::LayerFactory>("patch_embedding");
-  registrar.add<MadeLayer<PatchEncoderLayer>, treadle::LayerFactory>("patch_encoder_layer");
-  registrar.add<MadeLayer<NBeatsStack>, treadle::LayerFactory>("n_beats_stack");
-  registrar.add<MadeLayer<NHitsStack>, treadle::LayerFactory>("n_hits_stack");
-  registrar.add<MadeLayer<GatedResidualNetwork>, treadle::LayerFactory>("gated_residual_network");
-  registrar.add<MadeLayer<GatedAddNorm>, treadle::LayerFactory>("gated_add_norm");
-  registrar.add<MadeLayer<VariableSelection>, treadle::LayerFactory>("variable_selection");
-  registrar.add<MadeLayer<LstmEncoderDecoder>, treadle::LayerFactory>("lstm_encoder_decoder");
-  registrar.add<MadeLayer<InterpretableAttention>, treadle::LayerFactory>(
+  registrar.add<treadle::FactoryOf<WindowScale>, treadle::LayerFactory>("window_scale");
+  registrar.add<treadle::FactoryOf<WindowUnscale>, treadle::LayerFactory>("window_unscale");
+  registrar.add<treadle::FactoryOf<SeriesDecomposition>, treadle::LayerFactory>(
+      "series_decomposition");
+  registrar.add<treadle::FactoryOf<RepeatPeriod>, treadle::LayerFactory>("repeat_period");
+  registrar.add<treadle::FactoryOf<Patches>, treadle::LayerFactory>("patches");
+  registrar.add<treadle::FactoryOf<PatchEmbedding>, treadle::LayerFactory>("patch_embedding");
+  registrar.add<treadle::FactoryOf<PatchEncoderLayer>, treadle::LayerFactory>(
+      "patch_encoder_layer");
+  registrar.add<treadle::FactoryOf<NBeatsStack>, treadle::LayerFactory>("n_beats_stack");
+  registrar.add<treadle::FactoryOf<NHitsStack>, treadle::LayerFactory>("n_hits_stack");
+  registrar.add<treadle::FactoryOf<GatedResidualNetwork>, treadle::LayerFactory>(
+      "gated_residual_network");
+  registrar.add<treadle::FactoryOf<GatedAddNorm>, treadle::LayerFactory>("gated_add_norm");
+  registrar.add<treadle::FactoryOf<VariableSelection>, treadle::LayerFactory>("variable_selection");
+  registrar.add<treadle::FactoryOf<LstmEncoderDecoder>, treadle::LayerFactory>(
+      "lstm_encoder_decoder");
+  registrar.add<treadle::FactoryOf<InterpretableAttention>, treadle::LayerFactory>(
       "interpretable_attention");
   registrar.add<Repeat, treadle::GraphBuilder>("repeat");
   registrar.add<Seasonal, treadle::GraphBuilder>("seasonal");

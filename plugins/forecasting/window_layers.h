@@ -103,18 +103,4 @@ class RepeatPeriod final : public Layer {
   std::int64_t horizon_;
 };
 
-/// The factory of one of them.
-template <typename L>
-class MadeLayer final : public LayerFactory {
- public:
-  explicit MadeLayer(const Config& config) : config_(config) {}
-
- private:
-  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
-    return std::make_shared<L>(config_, spec);
-  }
-
-  Config config_;
-};
-
 }  // namespace treadle::forecasting

@@ -49,7 +49,7 @@
 #include <treadle/plan/ops.h>
 #include <treadle/tensor/torch_versions.h>
 
-#include "made.h"
+#include "stream.h"
 
 namespace treadle::layers {
 namespace {
@@ -430,28 +430,28 @@ class MadeActivation final : public LayerFactory {
 }  // namespace
 
 void add_activations(Registrar& registrar) {
-  registrar.add<Made<Relu>, LayerFactory>("relu");
-  registrar.add<Made<Plain<relu6, plan_relu6>>, LayerFactory>("relu6");
-  registrar.add<Made<ScaledRelu>, LayerFactory>("scaled_relu");
-  registrar.add<Made<Plain<sigmoid, plan_sigmoid>>, LayerFactory>("sigmoid");
-  registrar.add<Made<Plain<log_sigmoid, plan_log_sigmoid>>, LayerFactory>("log_sigmoid");
-  registrar.add<Made<Plain<tanh, plan_tanh>>, LayerFactory>("tanh");
-  registrar.add<Made<Plain<silu, plan_silu>>, LayerFactory>("silu");
-  registrar.add<Made<Plain<selu, plan_selu>>, LayerFactory>("selu");
-  registrar.add<Made<Plain<mish, plan_mish>>, LayerFactory>("mish");
-  registrar.add<Made<Plain<softsign, plan_softsign>>, LayerFactory>("softsign");
-  registrar.add<Made<Plain<hardsigmoid, plan_hardsigmoid>>, LayerFactory>("hardsigmoid");
-  registrar.add<Made<Plain<hardswish, plan_hardswish>>, LayerFactory>("hardswish");
-  registrar.add<Made<Gelu>, LayerFactory>("gelu");
+  registrar.add<FactoryOf<Relu>, LayerFactory>("relu");
+  registrar.add<FactoryOf<Plain<relu6, plan_relu6>>, LayerFactory>("relu6");
+  registrar.add<FactoryOf<ScaledRelu>, LayerFactory>("scaled_relu");
+  registrar.add<FactoryOf<Plain<sigmoid, plan_sigmoid>>, LayerFactory>("sigmoid");
+  registrar.add<FactoryOf<Plain<log_sigmoid, plan_log_sigmoid>>, LayerFactory>("log_sigmoid");
+  registrar.add<FactoryOf<Plain<tanh, plan_tanh>>, LayerFactory>("tanh");
+  registrar.add<FactoryOf<Plain<silu, plan_silu>>, LayerFactory>("silu");
+  registrar.add<FactoryOf<Plain<selu, plan_selu>>, LayerFactory>("selu");
+  registrar.add<FactoryOf<Plain<mish, plan_mish>>, LayerFactory>("mish");
+  registrar.add<FactoryOf<Plain<softsign, plan_softsign>>, LayerFactory>("softsign");
+  registrar.add<FactoryOf<Plain<hardsigmoid, plan_hardsigmoid>>, LayerFactory>("hardsigmoid");
+  registrar.add<FactoryOf<Plain<hardswish, plan_hardswish>>, LayerFactory>("hardswish");
+  registrar.add<FactoryOf<Gelu>, LayerFactory>("gelu");
   registrar.add<MadeActivation<elu>, LayerFactory>("elu");
   registrar.add<MadeActivation<celu>, LayerFactory>("celu");
-  registrar.add<Made<LeakyRelu>, LayerFactory>("leaky_relu");
+  registrar.add<FactoryOf<LeakyRelu>, LayerFactory>("leaky_relu");
   registrar.add<MadeActivation<softplus>, LayerFactory>("softplus");
   registrar.add<MadeActivation<hardtanh>, LayerFactory>("hardtanh");
-  registrar.add<Made<Softmax>, LayerFactory>("softmax");
+  registrar.add<FactoryOf<Softmax>, LayerFactory>("softmax");
   registrar.add<MadeActivation<log_softmax>, LayerFactory>("log_softmax");
   registrar.add<MadeActivation<glu>, LayerFactory>("glu");
-  registrar.add<Made<PRelu>, LayerFactory>("prelu");
+  registrar.add<FactoryOf<PRelu>, LayerFactory>("prelu");
 }
 
 }  // namespace treadle::layers

@@ -12,8 +12,8 @@
 #include <treadle/core/model/layer.h>
 
 #include "attention_inputs.h"
-#include "made.h"
 #include "rotary.h"
+#include "stream.h"
 
 namespace treadle::layers {
 

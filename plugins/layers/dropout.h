@@ -3,7 +3,7 @@
 #include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 
-#include "made.h"
+#include "stream.h"
 
 namespace treadle::layers {
 

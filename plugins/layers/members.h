@@ -4,7 +4,7 @@
 
 #include <treadle/core/model/layer.h>
 
-#include "made.h"
+#include "stream.h"
 
 /// Dense layers of an ensemble whose members are trained as one model: [B, members, in], or
 /// [B, in] for all of them, to [B, members, units].

@@ -5,7 +5,7 @@
 #include <treadle/core/model/running_statistics.h>
 #include <treadle/plan/lowerable.h>
 
-#include "made.h"
+#include "stream.h"
 
 namespace treadle::layers {
 

@@ -4,7 +4,7 @@
 
 #include <treadle/core/model/layer.h>
 
-#include "made.h"
+#include "stream.h"
 
 /// Vectors for numbers: each feature of a row becomes as many numbers as a network can work with.
 /// Gorishniy, Rubachev and Babenko, "On Embeddings for Numerical Features in Tabular Deep Learning"

@@ -20,7 +20,7 @@ namespace {
 
 template <typename Layer>
 void add(treadle::Registrar& registrar, std::string_view name) {
-  registrar.add<treadle::layers::Made<Layer>, treadle::LayerFactory>(name);
+  registrar.add<treadle::FactoryOf<Layer>, treadle::LayerFactory>(name);
 }
 
 }  // namespace

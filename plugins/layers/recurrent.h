@@ -9,7 +9,7 @@
 #include <treadle/core/model/abilities/works_step_by_step.h>
 #include <treadle/core/model/layer.h>
 
-#include "made.h"
+#include "stream.h"
 
 namespace treadle::layers {
 

@@ -33,8 +33,8 @@
 #include <treadle/plan/op.h>
 #include <treadle/plan/ops.h>
 
-#include "made.h"
 #include "padding.h"
+#include "stream.h"
 
 namespace treadle::layers {
 namespace {
@@ -523,14 +523,14 @@ std::shared_ptr<const PlanOp> plan_mean(std::vector<std::int64_t> dims) {
 }
 
 void add_shapes(Registrar& registrar) {
-  registrar.add<Made<Flatten>, LayerFactory>("flatten");
-  registrar.add<Made<Unflatten>, LayerFactory>("unflatten");
-  registrar.add<Made<Transpose>, LayerFactory>("transpose");
-  registrar.add<Made<Select>, LayerFactory>("select");
-  registrar.add<Made<Narrow>, LayerFactory>("narrow");
-  registrar.add<Made<Reduce>, LayerFactory>("reduce");
-  registrar.add<Made<Pad>, LayerFactory>("pad");
-  registrar.add<Made<Upsample>, LayerFactory>("upsample");
+  registrar.add<FactoryOf<Flatten>, LayerFactory>("flatten");
+  registrar.add<FactoryOf<Unflatten>, LayerFactory>("unflatten");
+  registrar.add<FactoryOf<Transpose>, LayerFactory>("transpose");
+  registrar.add<FactoryOf<Select>, LayerFactory>("select");
+  registrar.add<FactoryOf<Narrow>, LayerFactory>("narrow");
+  registrar.add<FactoryOf<Reduce>, LayerFactory>("reduce");
+  registrar.add<FactoryOf<Pad>, LayerFactory>("pad");
+  registrar.add<FactoryOf<Upsample>, LayerFactory>("upsample");
 }
 
 std::shared_ptr<const PlanOp> plan_pad(const std::vector<std::int64_t>& widths, double value) {

@@ -1,3 +1,4 @@
+#include <treadle/core/model/factory_of.h>
 #include <treadle/plugin.h>
 
 #include "images.h"
@@ -17,6 +18,6 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<Mlp, treadle::GraphBuilder>("mlp");
   registrar.add<TabM, treadle::GraphBuilder>("tabm");
   registrar.add<FtTransformer, treadle::GraphBuilder>("ft_transformer");
-  registrar.add<MadeToken<ClassToken>, treadle::LayerFactory>("class_token");
-  registrar.add<MadeToken<FeatureTokenizer>, treadle::LayerFactory>("feature_tokenizer");
+  registrar.add<treadle::FactoryOf<ClassToken>, treadle::LayerFactory>("class_token");
+  registrar.add<treadle::FactoryOf<FeatureTokenizer>, treadle::LayerFactory>("feature_tokenizer");
 }

@@ -35,17 +35,4 @@ class FeatureTokenizer final : public Layer {
   at::Tensor bias_;
 };
 
-template <typename L>
-class MadeToken final : public LayerFactory {
- public:
-  explicit MadeToken(const Config& config) : config_(config) {}
-
- private:
-  std::shared_ptr<Layer> do_create(const LayerSpec& spec) const override {
-    return std::make_shared<L>(config_, spec);
-  }
-
-  Config config_;
-};
-
 }  // namespace treadle::networks

@@ -12,8 +12,8 @@
 #include <treadle/base/error.h>
 #include <treadle/core/model/linear.h>
 
-#include "made.h"
 #include "simplex.h"
+#include "stream.h"
 
 namespace treadle::softmax {
 namespace {

@@ -1,7 +1,7 @@
 #include <treadle/plugin.h>
 
 #include "adaptive_log_softmax.h"
-#include "made.h"
+#include "stream.h"
 #include "top_k_router.h"
 #include "variants.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 template <typename Layer>
 void add(treadle::Registrar& registrar, std::string_view name) {
-  registrar.add<treadle::softmax::Made<Layer>, treadle::LayerFactory>(name);
+  registrar.add<treadle::FactoryOf<Layer>, treadle::LayerFactory>(name);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <treadle/core/model/abilities/takes_indices.h>
 #include <treadle/core/model/layer.h>
 
-#include "made.h"
+#include "stream.h"
 
 namespace treadle::softmax {
 

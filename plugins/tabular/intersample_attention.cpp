@@ -16,7 +16,7 @@
 
 #include <treadle/core/model/linear.h>
 
-#include "made.h"
+#include "stream.h"
 
 namespace treadle::tabular {
 

@@ -1,16 +1,16 @@
 #include <treadle/plugin.h>
 
 #include "intersample_attention.h"
-#include "made.h"
 #include "random_features.h"
 #include "sparse_masks.h"
+#include "stream.h"
 #include "tables.h"
 
 namespace {
 
 template <typename Layer>
 void add(treadle::Registrar& registrar, std::string_view name) {
-  registrar.add<treadle::tabular::Made<Layer>, treadle::LayerFactory>(name);
+  registrar.add<treadle::FactoryOf<Layer>, treadle::LayerFactory>(name);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <treadle/plan/op.h>
 #include <treadle/plan/ops.h>
 
-#include "made.h"
+#include "stream.h"
 
 namespace treadle::tabular {
 

@@ -12,7 +12,7 @@
 #include <treadle/base/error.h>
 #include <treadle/plan/ops.h>
 
-#include "made.h"
+#include "stream.h"
 
 namespace treadle::tabular {
 

@@ -71,6 +71,7 @@
 #include <treadle/core/model/abilities/traced.h>
 #include <treadle/core/model/abilities/works_step_by_step.h>
 #include <treadle/core/model/deferred_output.h>
+#include <treadle/core/model/factory_of.h>
 #include <treadle/core/model/forward_context.h>
 #include <treadle/core/model/functional.h>
 #include <treadle/core/model/graph_builder.h>

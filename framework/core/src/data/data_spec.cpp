@@ -1,5 +1,8 @@
 #include <treadle/core/data/data_spec.h>
 
+#include <algorithm>
+#include <string>
+
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
@@ -165,6 +168,25 @@ DataSpec data_spec_from_json(const nlohmann::json& stored) try {
   return spec;
 } catch (const nlohmann::json::exception&) {
   throw StorageError("the stored description of the data is damaged: restore it from a copy");
+}
+
+void expect_kind(const std::string& who, std::initializer_list<TargetKind> kinds,
+                 const TargetSpec& target, std::string_view instead) {
+  if (std::find(kinds.begin(), kinds.end(), target.kind) != kinds.end())
+    return;
+  std::string needed;
+  for (const TargetKind kind : kinds)
+    needed += (needed.empty() ? "" : " or ") + std::string(name_of(kind));
+  // Numbers that losses and metrics would take as classes are classes already, unless they have
+  // fractions, or another loss takes them as they are.
+  const bool may_be_classes =
+      target.kind == TargetKind::kNumbers && target.width() == 1 &&
+      std::find(kinds.begin(), kinds.end(), TargetKind::kClasses) != kinds.end();
+  throw DataError(who + " needs " + needed + ", but the target \"" + target.name + "\" is " +
+                  std::string(name_of(target.kind)) + "; use " + std::string(instead) +
+                  (may_be_classes ? ", or set \"task\": \"classification\" in the data if its "
+                                    "numbers stand for classes"
+                                  : ""));
 }
 
 }  // namespace treadle

@@ -1,12 +1,14 @@
 #include <treadle/core/model/layer.h>
 
 #include <algorithm>
+#include <string>
 
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
 #include <treadle/core/components/plugin_call.h>
+#include <treadle/core/model/factory_of.h>
 #include <treadle/tensor/eval_mode_guard.h>
 
 namespace treadle {
@@ -146,6 +148,12 @@ std::shared_ptr<Layer> LayerFactory::create(const LayerSpec& spec) const {
 void detail::refuse_input_count(std::size_t taken, std::size_t given) {
   throw DataError("takes " + std::to_string(taken) + (taken == 1 ? " input" : " inputs") +
                   ", got " + std::to_string(given));
+}
+
+const TensorSpec& only_input(const LayerSpec& spec) {
+  if (spec.inputs.size() != 1)
+    throw DataError("takes one input, got " + std::to_string(spec.inputs.size()));
+  return spec.inputs.front();
 }
 
 }  // namespace treadle

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,11 @@ struct TargetSpec {
   std::int64_t class_count() const { return static_cast<std::int64_t>(class_names.size()); }
   bool operator==(const TargetSpec&) const = default;
 };
+
+/// Throws a DataError unless the target is of one of these kinds. `who` needs it: "loss \"mse\"".
+/// `instead`: names that suit its own kind, "cross_entropy or kl_div".
+void expect_kind(const std::string& who, std::initializer_list<TargetKind> kinds,
+                 const TargetSpec& target, std::string_view instead);
 
 /// Shorthands for the usual targets.
 TargetSpec class_target(std::string name, std::vector<std::string> class_names,

@@ -1,4 +1,4 @@
-#include "made.h"
+#include "stream.h"
 
 #include <string>
 
@@ -9,12 +9,6 @@ namespace treadle::layers {
 std::size_t axis_of(std::int64_t dim, const TensorSpec& spec) {
   return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(spec.sizes.size())
                                           : dim);
-}
-
-const TensorSpec& only_input(const LayerSpec& spec) {
-  if (spec.inputs.size() != 1)
-    throw DataError("takes one input, got " + std::to_string(spec.inputs.size()));
-  return spec.inputs.front();
 }
 
 const TensorSpec& expect_dimensions(const LayerSpec& spec, std::size_t dimensions,

@@ -1,4 +1,4 @@
-#include "made.h"
+#include "stream.h"
 
 #include <treadle/base/error.h>
 

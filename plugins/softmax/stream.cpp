@@ -1,14 +1,8 @@
-#include "made.h"
+#include "stream.h"
 
 #include <treadle/base/error.h>
 
 namespace treadle::softmax {
-
-const TensorSpec& only_input(const LayerSpec& spec) {
-  if (spec.inputs.size() != 1)
-    throw DataError("takes one input, got " + std::to_string(spec.inputs.size()));
-  return spec.inputs.front();
-}
 
 std::int64_t dim_of_row(const Config& config, const TensorSpec& stream) {
   const auto dimensions = static_cast<std::int64_t>(stream.sizes.size());
