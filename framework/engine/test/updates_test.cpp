@@ -1,4 +1,5 @@
 // Steps of several updates: of some parameters, on rows of their own, with losses of their own.
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -185,6 +186,50 @@ std::string refusal_of(std::function<void(TrainingSession&, const Batch&)> act) 
     return error.what();
   }
   return "accepted";
+}
+
+LossTerms no_number(Model& model, const Batch& batch, ForwardContext& context) {
+  LossTerms terms = square_of_outputs(model, batch, context);
+  return {terms.sum * std::nan(""), {}};
+}
+
+/// Each step has an update whose loss is no number, and the usual one.
+class HalfBroken final : public TrainingWorkflow {
+  LoopNeeds do_needs() const override {
+    LoopNeeds needs;
+    needs.losses = {"broken"};
+    return needs;
+  }
+  void do_train(TrainingSession& session) override {
+    while (session.next_epoch()) {
+      while (const std::optional<Batch> batch = session.next_batch()) {
+        const double rate = session.scheduled_rate();
+        session.update(*batch, {.learning_rate = rate, .name = "broken", .loss = no_number});
+        session.update(*batch, {.learning_rate = rate});
+      }
+      session.finish_epoch();
+    }
+  }
+};
+
+class Tolerant final : public TrainingCallback {
+  void do_begin(TrainingControl& control) override { control.tolerate_skipped_steps(100); }
+};
+
+TEST(Updates, ThatAreSkippedAreCountedByTheirLoss) {
+  Rehearsal::Callbacks callbacks;
+  callbacks.push_back(std::make_unique<Tolerant>());
+  Rehearsal tolerant(std::make_unique<HalfBroken>(), {.epochs = 2}, std::move(callbacks));
+  RecordingContext context;
+  const TrainingResult result = tolerant.train(context);
+  EXPECT_EQ(result.skipped_steps, tolerant.total_steps());
+  EXPECT_THAT(
+      context.epochs().front().decisions.front(),
+      HasSubstr(std::to_string(tolerant.steps_per_epoch()) + " updates of the loss broken"));
+
+  Rehearsal strict(std::make_unique<HalfBroken>(), {.epochs = 2});
+  RecordingContext other;
+  EXPECT_THROW(strict.train(other), TrainingError);
 }
 
 TEST(Updates, WhatALoopHasNotDeclaredIsRefused) {

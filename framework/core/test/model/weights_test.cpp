@@ -25,6 +25,8 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/components/extra_state.h>
+#include <treadle/core/components/module_state.h>
 #include <treadle/core/training/parameter_arena.h>
 #include <treadle/tensor/safetensors.h>
 
@@ -98,6 +100,43 @@ TEST_F(Weights, ComeBackWithTheSameBits) {
   EXPECT_EQ(loaded.encoder->weight.data_ptr(), place);
   EXPECT_TRUE(loaded.encoder->weight.requires_grad());
   EXPECT_EQ(read_safetensors(file_).metadata.at("made_by"), "a test");
+}
+
+/// A module with a word beside its weights.
+struct Wordy : torch::nn::Module, ExtraState {
+  std::string extra_state() const override { return word; }
+  void load_extra_state(std::string_view bytes) override {
+    if (bytes.empty())
+      throw StorageError("a word has letters");
+    word = std::string(bytes);
+  }
+  std::string word = "none";
+};
+
+struct NetWithWords : Net {
+  std::shared_ptr<Wordy> words = register_module("words", std::make_shared<Wordy>());
+};
+
+TEST_F(Weights, HaveExtraStatesOfAnyLengthBesideThem) {
+  NetWithWords saved;
+  saved.words->word = "a longer word";
+  NamedTensors tensors = module_state(saved).tensors();
+  EXPECT_EQ(tensors.at("words._extra_state").numel(), 13);
+  NetWithWords loaded;
+  load_weights(loaded, tensors);
+  EXPECT_EQ(loaded.words->word, "a longer word");
+  EXPECT_TRUE(at::equal(loaded.encoder->weight, saved.encoder->weight));
+
+  NetWithWords other;
+  const at::Tensor weight = other.encoder->weight.detach().clone();
+  for (const at::Tensor& damaged : {at::zeros({0}, at::kByte), at::ones({2})}) {
+    tensors["words._extra_state"] = damaged;
+    EXPECT_THROW(load_weights(other, tensors), StorageError);
+    EXPECT_EQ(other.words->word, "none");
+    EXPECT_TRUE(at::equal(other.encoder->weight, weight)) << "nothing has changed";
+  }
+  tensors.erase("words._extra_state");
+  EXPECT_THROW(load_weights(other, tensors), StorageError);
 }
 
 TEST_F(Weights, GoIntoAnArena) {

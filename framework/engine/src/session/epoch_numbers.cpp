@@ -44,6 +44,15 @@ Number EpochNumbers::mean_loss() const {
 }
 
 void EpochNumbers::note_skipped() {
+  for (const std::string& loss : parts_.needs.losses) {
+    const std::int64_t skipped = parts_.step.record(loss).skipped;
+    if (skipped == 0)
+      continue;
+    skipped_ += skipped;
+    callbacks_.add_decision("skipped " + std::to_string(skipped) +
+                            (skipped == 1 ? " update" : " updates") + " of the loss " + loss +
+                            " because it or a gradient was not finite");
+  }
   const StepRecord& now = parts_.step.record();
   if (now.skipped == 0)
     return;

@@ -36,7 +36,6 @@ class WeightChoice {
   /// The best is the best by the number `chosen_by`.
   void end_with_kept(const std::string& chosen_by);
 
-  bool is_averaging() const { return average_ != nullptr; }
   /// The first weights are part of the average, if the plan includes them.
   void add_first_weights();
   /// For an evaluation of what the training would end with. Null: it is in the model already.
@@ -49,7 +48,6 @@ class WeightChoice {
   void keep();
   /// Whether the epoch is the best so far: by keep(), else by its loss.
   bool is_best(const EpochSummary& epoch);
-  const Number& last_loss() const { return last_loss_; }
 
   /// After the last epoch. `undefined`: so is the number to choose by, with a note already.
   void choose(std::int64_t epochs_done, bool undefined);

@@ -54,9 +54,9 @@ struct Update {
 /// Rows have names: "training" are those of the epochs, and LoopNeeds::parts sets some aside. All
 /// that comes from the session is on the model's device and ready for the model.
 ///
-/// Functions that read rows or train throw Interrupted, after saving, when a stop is requested, and
-/// TrainingError, naming epoch and step, when a loss or a gradient is no longer finite. Let both
-/// pass.
+/// Functions that read rows or train throw Interrupted when a stop is requested, after saving
+/// unless they are called within a step, and TrainingError, naming epoch and step, when a loss or a
+/// gradient is no longer finite. Let both pass.
 ///
 /// Made by the framework (engine::Session). Used from the training thread.
 class TrainingSession {
