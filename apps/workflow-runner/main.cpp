@@ -22,6 +22,7 @@
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/catalog/workflow_editor_schema.h>
 
+#include <treadle/host/compare/run_records.h>
 #include "command_line/answer.h"
 #include "command_line/program.h"
 #include "compare/run_comparison.h"
@@ -30,7 +31,6 @@
 #include "plugins/plugin_doctor.h"
 #include "plugins/plugin_listing.h"
 #include "plugins/plugin_scaffold.h"
-#include "records/run_records.h"
 #include "terminal/terminal.h"
 #include "verify/verification.h"
 
@@ -197,7 +197,7 @@ void print_schema(const CommandLine& line) {
 }
 
 void list_runs(const CommandLine& line) {
-  const std::vector<RunRecord> runs = runs_in(line.text("dir"));
+  const std::vector<compare::RunRecord> runs = compare::runs_in(line.text("dir"));
   if (line.has("json")) {
     print(run_listing_json(runs));
   } else {

@@ -37,7 +37,7 @@ inline RunOutcome run(const nlohmann::json& document, const Workspace& workspace
 
 /// Weights, history, and what was measured at the end.
 inline std::string all_bits(const RunOutcome& outcome) {
-  return bits_of(outcome.folder) + outcome.result.at("metrics").dump();
+  return bits_of(outcome.folder) + to_json(outcome.result).at("metrics").dump();
 }
 
 inline DeviceMemory far_memory() {

@@ -41,6 +41,9 @@ void manifest(std::string_view bytes);
 /// stamp.
 void plugin_cache(std::string_view bytes);
 
+/// The bytes are the result.json of a run.
+void result(std::string_view bytes);
+
 // Of tensors/: they link libtorch.
 /// The bytes are a safetensors file.
 void safetensors(std::string_view bytes);

@@ -115,9 +115,10 @@ void compare_row_by_row(const CommandLine& line) {
     throw UsageError("--min-coverage is a share of the rows, from 0 to 1");
   const std::string output = line.has("rows") ? line.output_file("rows") : "";
   const RunComparison comparison = compare_runs(line);
-  const JudgedOn on = judged_on(line);
+  const compare::EvaluatedOn on = evaluated_on(line);
   ComparedRows wanted;
-  wanted.from = on == JudgedOn::kTest ? ComparedRows::From::kTest : ComparedRows::From::kValidation;
+  wanted.from = on == compare::EvaluatedOn::kTest ? ComparedRows::From::kTest
+                                                  : ComparedRows::From::kValidation;
   wanted.file = line.text("data");
   std::vector<std::filesystem::path> folders;
   std::vector<std::string> names;

@@ -60,12 +60,13 @@ std::string_view name_of(GeneratedText::End end) {
 
 void evaluate(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
-  const Json validation = Predictor::load(runtime, line.arguments[0], device_for_use(line))
-                              .evaluate_file(line.arguments[1]);
+  const EvaluationResult evaluated =
+      Predictor::load(runtime, line.arguments[0], device_for_use(line))
+          .evaluate_file(line.arguments[1]);
   if (line.has("json")) {
-    print(validation);
+    print(to_json(evaluated));
   } else if (!line.has("quiet")) {
-    print(evaluation_table(validation, Terminal(STDOUT_FILENO)));
+    print(evaluation_table(evaluated, Terminal(STDOUT_FILENO)));
   }
 }
 

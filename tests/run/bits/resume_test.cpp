@@ -83,18 +83,17 @@ TEST(Resume, EqualsNeverHavingStoppedInShardsAndWithOtherWorkers) {
 TEST(Resume, TellsTheChoicesThatWereMadeWhenTheRunBegan) {
   const Runtime runtime = watching_runtime();
   const Workspace whole;
-  const nlohmann::json expected =
-      run_workflow(runtime, runtime.resolve(watched_moons(1)), whole.options())
-          .result.at("choices");
+  const std::vector<std::string> expected =
+      run_workflow(runtime, runtime.resolve(watched_moons(1)), whole.options()).result.choices;
   for (const bool has_environment : {true, false}) {
     const Workspace workspace;
     const fs::path run = interrupted_run(runtime, watched_moons(1), workspace, 7);
     if (!has_environment)
       fs::remove(run / "environment.json");
 
-    EXPECT_EQ(resume_run(runtime, run).result.at("choices"), expected);
+    EXPECT_EQ(resume_run(runtime, run).result.choices, expected);
   }
-  EXPECT_GE(expected.size(), 3U) << expected;
+  EXPECT_GE(expected.size(), 3U);
 }
 
 TEST(Resume, CanBeStoppedAgainAndAgain) {
@@ -293,7 +292,7 @@ TEST(Resume, LeavesAFinishedRunAsItIs) {
 
   const RunOutcome again = resume_run(runtime, outcome.folder, workspace.options());
 
-  EXPECT_EQ(again.result, outcome.result);
+  EXPECT_EQ(to_json(again.result), to_json(outcome.result));
   EXPECT_EQ(testing::read_file(outcome.folder / "history.csv"), history);
 }
 
@@ -635,7 +634,7 @@ TEST(Resume, KeepsTheTimeAtWhichTheRunBegan) {
 
   const RunOutcome outcome = resume_run(runtime, run, workspace.options());
 
-  EXPECT_EQ(outcome.result.at("started_at"), "2001-09-09T01:46:40Z");
+  EXPECT_EQ(outcome.result.started_at, "2001-09-09T01:46:40Z");
 }
 
 TEST(Resume, SaysWhenTheFolderIsNoRun) {

@@ -69,7 +69,7 @@ TEST(GivenWeights, AreWhereTheTrainingStarts) {
     EXPECT_TRUE(at::equal(trained.tensors.at(name), tensor)) << name;
   EXPECT_THAT(notes.heard,
               Contains("weights: from " + (workspace.folder() / "given.safetensors").string()));
-  EXPECT_EQ(run.result.at("environment").at("weights_hash").get<std::string>().size(), 32);
+  EXPECT_EQ(run.result.environment.at("weights_hash").get<std::string>().size(), 32);
 
   // What was trained has weights of its own.
   fs::remove(workspace.folder() / "given.safetensors");
@@ -230,7 +230,7 @@ TEST(GivenWeights, MayBeOfSeveralFilesForPartsOfAModel) {
   EXPECT_TRUE(at::equal(trained.at("layers.1.bias"), at::full({2}, 8.0)));
   EXPECT_THAT(notes.heard, Contains("weights: of layers.1, from " +
                                     (workspace.folder() / "second.safetensors").string()));
-  EXPECT_EQ(run.result.at("environment").at("weights_hash").get<std::string>().size(), 32);
+  EXPECT_EQ(run.result.environment.at("weights_hash").get<std::string>().size(), 32);
 }
 
 /// A stopped run goes on where its files have moved, and not where one has other weights.

@@ -309,11 +309,11 @@ TEST_F(Graft, MayBeAStageOfAPipeline) {
         {"path": "stage:one/model.safetensors", "from": "dense_0", "to": "grafts_0.dense_0"},
         {"path": "stage:two/model.safetensors", "from": "dense_0", "to": "grafts_1.dense_0"}]}}}})");
 
-  const RunOutcome run =
+  const PipelineOutcome run =
       run_pipeline(runtime_, Pipeline::read(Document::from_json(document, workspace_.folder())),
                    workspace_.options());
 
-  const json stages = run.result.at("stages");
+  const json stages = to_json(run.result).at("stages");
   const auto folder_of = [&](const std::string& name) {
     for (const json& stage : stages) {
       if (stage.at("stage") == name)

@@ -119,7 +119,7 @@ TEST(ExactNumbers, MetricsAreThoseOfFloat64WhateverTheOffsets) {
         run_workflow(runtime, runtime.resolve(regression(file)), workspace.options());
 
     const Fit expected = least_squares(rows);
-    const Json metrics = outcome.result.at("metrics");
+    const Json metrics = to_json(outcome.result).at("metrics");
     EXPECT_NEAR(metrics.at("rmse").get<double>(), expected.rmse, 1e-6 * expected.rmse);
     EXPECT_NEAR(metrics.at("r2").get<double>(), expected.r2, 1e-6 * expected.r2);
   }
@@ -156,8 +156,7 @@ TEST(ExactNumbers, RanksAreThoseOfTheColumn) {
         }
       }
     }
-    EXPECT_NEAR(outcome.result.at("metrics").at("auc").get<double>(), in_order / pairs, 1e-6)
-        << offset;
+    EXPECT_NEAR(outcome.result.at("auc"), in_order / pairs, 1e-6) << offset;
   }
 }
 

@@ -94,7 +94,7 @@ TEST_F(UndefinedNumbers, AreInNoMeanAndChooseNoEpoch) {
             : Json{{"use", "early_stopping"}, {"monitor", monitor}, {"patience", "2ep"}};
     write_rows(file, folds, draw);
 
-    const Json result = run(folds_by_group(file, Json::array({callback}))).result;
+    const Json result = to_json(run(folds_by_group(file, Json::array({callback}))).result);
 
     double epochs = 0;
     std::map<std::string, std::vector<double>> defined;
@@ -167,7 +167,7 @@ TEST_F(UndefinedNumbers, PruneNothingAndFailATrialByTheirReason) {
                         {"trials", 4},
                         {"pruner", {{"use", "median"}, {"n_startup_trials", 0}}}};
 
-  const Json search = run(document).result.at("search");
+  const Json search = to_json(*run(document).result.search);
   for (const Json& trial : search.at("trials")) {
     const bool has_value = trial.at("state") == "complete" || trial.at("state") == "pruned";
     EXPECT_TRUE(has_value) << trial;
@@ -191,7 +191,7 @@ TEST_F(UndefinedNumbers, OfTheModelOfAllRowsAreNotThoseOfItsOnlyFold) {
   Json document = folds_by_group(file, Json::array());
   document["validation"] = {{"use", "monte_carlo"}, {"splits", 1}};
 
-  const Json result = run(document).result;
+  const Json result = to_json(run(document).result);
 
   ASSERT_EQ(result.at("fold_results").size(), 1U);
   const Json& validation = result.at("fold_results")[0].at("validation");
@@ -200,7 +200,7 @@ TEST_F(UndefinedNumbers, OfTheModelOfAllRowsAreNotThoseOfItsOnlyFold) {
 
   document["validation"]["splits"] = 2;
   document["validation"]["refit"] = false;
-  const Json without = run(document).result;
+  const Json without = to_json(run(document).result);
   EXPECT_EQ(without.at("model_path"), "");
   for (const char* key : {"weights", "final_loss", "best_epoch", "rows", "validation"})
     EXPECT_FALSE(without.contains(key)) << key << " is of the first fold";

@@ -17,6 +17,7 @@
 
 #include "components/document_components.h"
 #include "context/run_conditions.h"
+#include "document/document_slots.h"
 
 // `run --from`: a new run that begins with the newest checkpoints of an ended one.
 //

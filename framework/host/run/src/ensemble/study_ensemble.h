@@ -40,14 +40,14 @@ class StudyEnsemble final : public FitPlanner {
   FitVerdict reported(const FitId& fit, const EpochSummary& epoch) override;
   void paused(const FitId& fit) override;
   void stopped(const FitId& fit) override;
-  void completed(const FitId& fit, FitResult result) override;
+  void completed(const FitId& fit, CompletedFit result) override;
   bool failed(const FitId& fit, const Error& error) override;
 
   // Once the plan has ended.
   /// Paths of the members' fits, in order.
   std::vector<std::string> names() const;
-  /// For ensemble.json; null where there is no member.
-  nlohmann::json record() const;
+  /// Nothing where there is no member.
+  std::optional<EnsembleResult> record() const;
 
  private:
   /// A trial that may be chosen.

@@ -12,10 +12,6 @@
 #include <treadle/core/history/run_observer.h>
 
 namespace treadle::internal {
-/// Metrics by name, as events and results have them; null where one is no number.
-nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics);
-/// Why metrics are undefined, by name; empty where all are defined.
-nlohmann::json undefined_json(const std::vector<MetricValue>& metrics);
 
 /// events.jsonl: everything that happened, as it happened, one JSON object a line.
 class EventLog final : public RunObserver {

@@ -17,6 +17,7 @@
 
 #include "components/document_components.h"
 #include "components/fitted_losses.h"
+#include "components/training_components.h"
 #include "data/known_groups.h"
 #include "evaluation/fitted_metrics.h"
 

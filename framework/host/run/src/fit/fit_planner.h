@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <treadle/base/error.h>
 #include <treadle/core/components/fit_id.h>
 #include <treadle/core/history/run_observer.h>
+#include <treadle/host/record/fit_result.h>
+#include <treadle/host/run/model_drawing.h>
 
 #include "components/document_components.h"
 #include "fit/fit.h"
@@ -57,10 +57,10 @@ struct PlannedFit {
 };
 
 /// What is kept of a fit that has completed.
-struct FitResult {
-  nlohmann::json result;
-  bool selects_best = false;
+struct CompletedFit {
+  FitResult result;
   std::vector<Metric> report_metrics;  ///< so that folds can be put together
+  ModelDrawing drawing = {};           ///< of a fit that is drawn
 };
 
 /// What becomes of a fit after an epoch.
@@ -102,7 +102,7 @@ class FitPlanner {
   virtual FitVerdict reported(const FitId& fit, const EpochSummary& epoch);
   virtual void paused(const FitId& fit);
   virtual void stopped(const FitId& fit);
-  virtual void completed(const FitId& fit, FitResult result) = 0;
+  virtual void completed(const FitId& fit, CompletedFit result) = 0;
   /// A training that cannot be done, or a model that does not fit the data. True: the plan goes on
   /// without a result of this fit; by default the run fails. A resumed run tries it again.
   virtual bool failed(const FitId& fit, const Error& error);

@@ -78,7 +78,8 @@ class FitRunner final : private engine::FitSchedule {
 
   /// The record of a fit that an earlier process completed.
   std::optional<StateDict> record_of(const Node& node);
-  FitResult result_from(const StateDict& record, const DocumentComponents& components) const;
+  CompletedFit completed_from(const StateDict& record, const std::string& path,
+                              const DocumentComponents& components) const;
 
   RunParts& run_;
   FitPlanner& planner_;

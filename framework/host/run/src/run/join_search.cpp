@@ -127,7 +127,7 @@ JoinedSearch join_search(const Runtime& runtime, const std::string& where, const
     folder.share_trials_of(shared);
   write_file_atomically(folder.document(), write_workflow(workflow.resolved));
   internal::RunSession session(runtime, workflow, joined, std::move(folder), /*resumed=*/false);
-  return {study, session.run().result.at("jobs").get<std::int64_t>()};
+  return {study, session.join()};
 }
 
 }  // namespace treadle

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <nlohmann/json.hpp>
+#include <treadle/host/record/run_result.h>
 
 #include "context/run_parts.h"
 #include "ensemble/study_ensemble.h"
@@ -16,7 +16,7 @@ namespace treadle::internal {
 /// plan has ended and all was told.
 /// `study`: which the plan is the best run of; null where there was none. Its document is then
 /// written beside the run's, for whoever uses the model. `ensemble`: of the study; null: none.
-nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
-                                const StudyEnsemble* ensemble, std::int64_t baseline_memory);
+RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
+                           const StudyEnsemble* ensemble, std::int64_t baseline_memory);
 
 }  // namespace treadle::internal

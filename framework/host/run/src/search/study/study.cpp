@@ -656,7 +656,7 @@ void Study::stopped(const FitId& id) {
   settle(trial);
 }
 
-void Study::completed(const FitId& id, FitResult result) {
+void Study::completed(const FitId& id, CompletedFit result) {
   if (best_run_ != nullptr)
     return best_run_->completed(id, std::move(result));
   StudyTrial& trial = trial_of(id);
@@ -755,7 +755,7 @@ PrunerVerdict Study::judge_folds(StudyTrial& trial) {
 }
 
 void Study::settle_completed(StudyTrial& trial) {
-  const std::vector<FitResult>& folds = trial.training->folds->folds();
+  const std::vector<CompletedFit>& folds = trial.training->folds->folds();
   const std::vector<Number> values = objectives_.values(folds);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!values[i].is_known()) {
@@ -1044,10 +1044,10 @@ std::vector<std::string> Study::names() const {
   return names;
 }
 
-nlohmann::json Study::record() const {
-  nlohmann::json record = record_.of_search(shown_, trials_, best_, ended_);
-  record["space"] = run_.workflow().resolved.at("search").at("space");
-  return record;
+SearchResult Study::record() const {
+  SearchResult result = record_.of_search(shown_, trials_, best_, ended_);
+  result.space = run_.workflow().resolved.at("search").at("space");
+  return result;
 }
 
 }  // namespace treadle::internal

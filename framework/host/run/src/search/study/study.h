@@ -57,7 +57,7 @@ class Study final : public FitPlanner {
   FitVerdict reported(const FitId& fit, const EpochSummary& epoch) override;
   void paused(const FitId& fit) override;
   void stopped(const FitId& fit) override;
-  void completed(const FitId& fit, FitResult result) override;
+  void completed(const FitId& fit, CompletedFit result) override;
   bool failed(const FitId& fit, const Error& error) override;
 
   /// How long trials may still be trained, so that the last training ends with the time budget.
@@ -108,8 +108,7 @@ class Study final : public FitPlanner {
   /// the best one does not. They may be members of an ensemble.
   std::vector<std::int64_t> candidates() const;
   std::shared_ptr<const ResolvedWorkflow> document_of(std::int64_t trial) const;
-  /// For result.json.
-  nlohmann::json record() const;
+  SearchResult record() const;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -12,6 +12,7 @@
 
 #include <treadle/core/data/data_spec.h>
 #include <treadle/core/validation/predictions.h>
+#include <treadle/host/record/fit_result.h>
 #include <treadle/host/run/exported_model.h>
 #include <treadle/host/run/runtime.h>
 
@@ -112,9 +113,8 @@ class Predictor {
                                      const std::filesystem::path& output, std::int64_t steps,
                                      const SampleOptions& samples = {}) const;
 
-  /// Evaluates the model on a file that has the target: {"loss", "metrics", "sample_count",
-  /// "validation_time_seconds", "tables"} as in result.json's "validation".
-  nlohmann::json evaluate_file(const std::filesystem::path& data) const;
+  /// Evaluates the model on a file that has the target.
+  EvaluationResult evaluate_file(const std::filesystem::path& data) const;
 
  private:
   struct Impl;

@@ -11,6 +11,7 @@
 #include <treadle/core/components/plugin_registry.h>
 #include <treadle/host/catalog/plugin_catalog.h>
 #include <treadle/host/catalog/plugin_settings.h>
+#include <treadle/host/catalog/workflow.h>
 #include <treadle/host/catalog/workflow_document.h>
 
 namespace treadle {
@@ -40,6 +41,7 @@ class Runtime {
                         std::span<const std::string> overrides = {}) const;
   /// The same for a document built in code; relative paths start at `folder`.
   ResolvedWorkflow resolve(nlohmann::json document, const std::filesystem::path& folder = {}) const;
+  ResolvedWorkflow resolve(const Workflow& workflow) const;
 
  private:
   RuntimeOptions options_;
