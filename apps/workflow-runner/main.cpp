@@ -61,7 +61,7 @@ std::filesystem::path program_folder() {
 void become(const char* path, char** argv, const std::string& remedy) {
   const std::filesystem::path program = (program_folder() / path).lexically_normal();
   // One thread per worker: TBB does the sharing. An OpenMP team in each worker makes steps several
-  // times slower. What the user has set stays.
+  // times slower. Values set by the user stay.
   for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
     setenv(variable, "1", /*overwrite=*/0);
   execv(program.c_str(), argv);
@@ -173,8 +173,8 @@ bool has_stages(const std::string& path) {
   return document->value().is_object() && document->value().contains("stages");
 }
 
-/// What is wrong by the descriptions of plugins is said at once; only the code of the components
-/// knows the rest.
+/// Reports mistakes against the descriptions of plugins at once; the rest takes the code of the
+/// components.
 void check_document(const CommandLine& line, char** argv) {
   if (has_stages(line.arguments[0]))
     become_treadle_run(argv);
@@ -227,7 +227,7 @@ void compare(const CommandLine& line) {
   }
 }
 
-/// Where CMake has to be told to look for Treadle; empty when it looks there by itself, as it does
+/// The prefix that CMake needs to find Treadle; empty when it looks there by itself, as it does
 /// beside every folder of PATH.
 std::filesystem::path unsearched_prefix() {
   const std::filesystem::path folder = program_folder();

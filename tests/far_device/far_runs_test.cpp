@@ -298,7 +298,7 @@ std::vector<FarRun> runs_without_waits() {
 INSTANTIATE_TEST_SUITE_P(Workloads, FarSteps, ::testing::ValuesIn(runs_without_waits()),
                          CaseName());
 
-// What each step of these waits for is in the guide: a callback that reads numbers, a switch.
+// The guide lists the waits of each of these steps: a callback that reads numbers, a switch.
 TEST(FarStepsThatWait, AreCounted) {
   const auto waits_with = [](const char* text, std::int64_t batches) {
     json asked = document(text);

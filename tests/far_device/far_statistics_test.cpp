@@ -1,4 +1,4 @@
-// What a run reports of its device, beside what the device has counted itself.
+// A run's report of its device, beside the device's own counts.
 #include <algorithm>
 #include <fstream>
 #include <string>

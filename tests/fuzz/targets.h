@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-/// What is fuzzed: each target reads bytes from a stranger the way a program would, and checks what
+/// The fuzz targets: each reads bytes from a stranger the way a program would, and checks what
 /// the headers promise of any input. One thread.
 namespace treadle::fuzz {
 

@@ -38,7 +38,7 @@ SampleOptions samples_of(const CommandLine& line) {
   return samples;
 }
 
-/// For a terminal: what a model writes is nobody's order to it. New lines and tabs stay.
+/// For a terminal, which a model's output must not control. New lines and tabs stay.
 std::string harmless(std::string_view text) {
   std::string shown;
   while (!text.empty()) {

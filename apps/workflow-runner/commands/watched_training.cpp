@@ -44,7 +44,7 @@ std::string outcome_text(const PipelineOutcome& outcome, const Terminal& termina
   return pipeline_table(outcome.result, terminal);
 }
 
-/// The run is there, even where nobody can be told of it.
+/// The run exists, even where its outcome cannot be printed.
 template <typename Outcome>
 void print_outcome(const CommandLine& line, const Outcome& outcome, const Terminal& terminal) {
   try {

@@ -28,8 +28,8 @@ class FirstStep final : public RunObserver {
 using Outcome = std::variant<RunOutcome, PipelineOutcome>;
 
 /// A training with everything a person at a terminal expects around it: progress, Ctrl-C that saves
-/// the run and says how to continue it, and the outcome, which is printed. `train` is given the
-/// options that bring this about and adds its own.
+/// the run and prints how to continue it, and the printed outcome. `train` is given the options
+/// that bring this about and adds its own.
 void train_watched(const CommandLine& line, const std::function<Outcome(RunOptions)>& train);
 
 }  // namespace treadle::cli

@@ -167,8 +167,8 @@ std::string differences_text(const MethodComparison& comparison, const Terminal&
   }
   if (is_any_untested) {
     text += paragraph(
-        "Without a test it cannot be told whether a difference is more than chance. Run each "
-        "method with the same seeds, three or more.",
+        "Only a test shows whether a difference is more than chance. Run each method with the "
+        "same seeds, three or more.",
         terminal);
   }
   while (text.ends_with("\n\n"))

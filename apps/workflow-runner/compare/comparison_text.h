@@ -10,7 +10,7 @@
 
 #include "terminal/terminal.h"
 
-/// What `compare` says of methods: text for people, JSON for programs.
+/// The comparison of methods: text for people, JSON for programs.
 namespace treadle::cli {
 
 /// A table of the methods with mean, deviation and interval.

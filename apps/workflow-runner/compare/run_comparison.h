@@ -15,7 +15,7 @@
 
 namespace treadle::cli {
 
-/// What `compare` says of runs by their folders alone, without their models.
+/// The comparison of runs from their folders alone, without their models.
 struct RunComparison {
   std::vector<compare::RunRecord> runs;
   compare::Budget budget;

@@ -148,7 +148,7 @@ bool did_validation_choose(const FitResult& training) {
   return training.weights.on == "validation";
 }
 
-/// What the test rows came to, under a name of its own; nothing without any.
+/// The results on the test rows, with a title; empty without any.
 std::string test_table(const FitResult& training, const Terminal& terminal) {
   if (!training.test)
     return {};
@@ -186,7 +186,7 @@ std::string changes_table(const std::optional<PrequentialResult>& tested,
          aligned(rows, terminal);
 }
 
-/// What the forecasts to beat came to, one line each; nothing without any.
+/// The results of the baselines, one line each; empty without any.
 std::string baseline_table(const std::vector<BaselineResult>& baselines, const Terminal& terminal) {
   if (baselines.empty())
     return {};
@@ -208,7 +208,7 @@ std::string why_no_ensemble(const SearchResult& search) {
       std::count_if(search.trials.begin(), search.trials.end(),
                     [](const SearchResult::Trial& trial) { return trial.state == "complete"; });
   if (trials == 1)
-    return "there was one trial";
+    return "only one trial";
   if (complete < 2) {
     return "of " + std::to_string(trials) + " trials, " + (complete == 0 ? "none" : "only one") +
            " was trained to its end";
@@ -218,7 +218,7 @@ std::string why_no_ensemble(const SearchResult& search) {
              : "no other trial makes the best one better";
 }
 
-/// What predicts in place of the best trial; empty where no ensemble was asked for.
+/// The ensemble in place of the best trial, or why there is none; empty where none was requested.
 std::string ensemble_text(const SearchResult& search) {
   if (!search.wants_ensemble)
     return {};
@@ -267,8 +267,7 @@ std::string search_table(const SearchResult& search, const Terminal& terminal) {
          ensemble_text(search);
 }
 
-/// What a run with idle workers can do about it: one training uses one of them unless its steps are
-/// cut into shards.
+/// How to use idle workers: one training uses one of them unless its steps are cut into shards.
 std::string idle_hint(const TimeResult& time, double idle_share) {
   constexpr double kMuch = 0.3;
   constexpr double kFewestSeconds = 5;  // a shorter run is mostly its beginning
@@ -278,7 +277,7 @@ std::string idle_hint(const TimeResult& time, double idle_share) {
          "two.\n";
 }
 
-/// "0_1 gated, 0_2 skip": what a search of the structure chose, without what is left out.
+/// "0_1 gated, 0_2 skip": the choices of a structure search, without those left out.
 std::string structure_text(const StructureResult& structure) {
   std::string text;
   for (const StructureResult::Choice& choice : structure.choices) {

@@ -13,7 +13,7 @@
 namespace treadle::cli {
 
 /// A number in at most nine columns: four decimals where that suits, else an exponent; a dash for
-/// what is not a number.
+/// NaN and infinities.
 std::string number_text(double value);
 
 /// "640 bytes", "12.3 MiB".
@@ -27,7 +27,7 @@ std::string result_table(const RunResult& result, const Terminal& terminal);
 std::string pipeline_table(const PipelineResult& result, const Terminal& terminal);
 
 /// Where the time of a run went, a hint where workers were idle, and an empty line; nothing when
-/// the result does not say.
+/// the result has no times.
 std::string time_table(const RunResult& result, const Terminal& terminal);
 
 /// What `evaluate` found: loss, metrics, and the confusion matrix when it is small.

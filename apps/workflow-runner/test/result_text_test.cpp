@@ -15,7 +15,7 @@ using testing::Not;
 
 const Terminal kPiped(-1, false, false);
 
-/// What of a run's result.json is given, and a model.
+/// Of the given part of a run's result.json, and a model.
 std::string table_of(Json result) {
   if (!result.contains("model_path"))
     result["model_path"] = "model.safetensors";
@@ -94,7 +94,7 @@ TEST(ResultText, ShowsWhatARunDidWithItsDevice) {
 }
 
 TEST(ResultText, BreaksTheLineOfSharesWhereTheWindowEnds) {
-  ASSERT_EQ(setenv("COLUMNS", "40", 1), 0);  // which counts where the terminal itself does not say
+  ASSERT_EQ(setenv("COLUMNS", "40", 1), 0);  // which counts where the terminal has no width
 
   EXPECT_EQ(time_of({{"time", kTime}}, Terminal(-1, true, false)),
             "Wall time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
@@ -267,7 +267,7 @@ TEST(ResultText, SaysWhyThereIsNoEnsemble) {
               HasSubstr("No ensemble: of 3 trials, only one was trained to its end\n"));
   EXPECT_THAT(search_with(nullptr, {"paused", "paused"}, "time"),
               HasSubstr("No ensemble: of 2 trials, none was trained to its end\n"));
-  EXPECT_THAT(search_with(nullptr, {"complete"}), HasSubstr("No ensemble: there was one trial\n"));
+  EXPECT_THAT(search_with(nullptr, {"complete"}), HasSubstr("No ensemble: only one trial\n"));
   EXPECT_THAT(search_with(nullptr, {"complete", "complete"}, "time"),
               HasSubstr("No ensemble: no other trial makes the best one better, or there was no "
                         "time to train one\n"));

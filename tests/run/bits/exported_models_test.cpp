@@ -254,7 +254,7 @@ TEST_F(ExportedModels, WithWeightsThatAreNotFiniteKeepTheirDtype) {
   }
 }
 
-// As a stranger would write them, who makes the checksums right.
+// As a stranger would write them, with correct checksums.
 TEST_F(ExportedModels, WhoseStateDoesNotFitTheirDocumentAreRefused) {
   const StateDict good = read_state_folder(run_ / "preprocessing");
   const auto refusal_with = [&](const char* name, const auto& part) {

@@ -165,12 +165,11 @@ TEST(Resume, ACheckpointThatCannotBeWrittenEndsTheRunWithOneSentence) {
     FAIL() << "nobody missed the checkpoints";
   } catch (const StorageError& error) {
     const std::string run = only_run_in(workspace.folder() / "runs").string();
-    EXPECT_EQ(
-        error.what(),
-        run +
-            "/checkpoints/fold-1: cannot be made for checkpoints: Not a directory; there is no "
-            "checkpoint yet; when this is mended: workflow-runner resume " +
-            run);
+    EXPECT_EQ(error.what(),
+              run +
+                  "/checkpoints/fold-1: cannot be made for checkpoints: Not a directory; no "
+                  "checkpoint exists yet; when this is mended: workflow-runner resume " +
+                  run);
   }
 }
 
@@ -379,7 +378,7 @@ TEST(Resume, LeavesAGoodHistoryUnmentioned) {
   EXPECT_THAT(listener.notes, ::testing::Each(::testing::Not(::testing::HasSubstr("history.csv"))));
 }
 
-/// What resuming says, with the document changed at `pointer`.
+/// The refusal to resume with the document changed at `pointer`.
 std::string refusal_of_changed(const Runtime& runtime, const fs::path& run,
                                const RunOptions& options, const std::string& pointer,
                                const nlohmann::json& value) {

@@ -111,7 +111,7 @@ TEST(SplitRuns, TheResultHasTheStretchesOfEachFold) {
       HasSubstr("Folds in time"));
 }
 
-// Steps too small to change a weight: what a training ends with is what it began with.
+// Steps too small to change a weight: a training ends with the weights it began with.
 TEST(SplitRuns, AWarmStartBeginsWithTheWeightsOfTheFoldBefore) {
   const auto weights = [](double test_size, bool warm_start) {
     Json validation = {

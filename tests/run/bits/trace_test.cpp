@@ -127,7 +127,7 @@ TEST(TimeRecord, SaysWhereTheTimeOfEveryRunWent) {
     EXPECT_GT(time.at("phases").at(phase), 0) << phase;
     all += time.at("phases").at(phase).get<double>();
   }
-  // What the workers had, was used or not.
+  // The workers' time was used or idle.
   const double budget = 2 * time.at("seconds").get<double>();
   EXPECT_NEAR(all + time.at("phases").at("idle").get<double>(), budget, 1e-9 * budget);
   EXPECT_NEAR(time.at("budget_used"), all / budget, 1e-9);

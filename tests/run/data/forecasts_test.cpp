@@ -149,7 +149,7 @@ TEST(Forecasts, ContinueEachSeriesBeyondTheHorizonOfTheModel) {
   EXPECT_EQ(predictor.continue_series(series, output, 1).rows, 2);
   EXPECT_THAT(lines_of(output),
               ElementsAre("row,position,series,time,y", "0,0,zigzag,40,0", "1,0,slope,40,76"));
-  // Each window of the file, with the time of what it predicts.
+  // Each window of the file, with the time of its forecast.
   EXPECT_EQ(predictor.predict_file(series, output).rows, 2 * 37);
   const std::vector<std::string> windows = lines_of(output);
   EXPECT_EQ(windows[1], "0,0,zigzag,4,0");

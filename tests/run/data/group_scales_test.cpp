@@ -185,7 +185,7 @@ TEST_F(GroupScales, OfASeriesWithoutTrainingRowsAreAnErrorThatNamesIt) {
   EXPECT_EQ(lenient.predict_file(path("new.csv"), path("out.csv")).rows, 2 * (kDays - 4));
   EXPECT_GT(lenient.evaluate_file(path("new.csv")).at("mae"), 0);
 
-  // Within a training: a fold without rows of the series it is judged by.
+  // Within a training: a fold without rows of the series it is evaluated on.
   document["transforms"][0].erase("handle_unknown");
   document["validation"] = {{"use", "group_k_fold"}, {"folds", 2}};
   expect_refused([&] { run(document); }, "which no training row belongs to");

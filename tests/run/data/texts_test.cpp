@@ -114,8 +114,8 @@ TEST(TextRuns, JudgeEachTokenOnce) {
 
   const Json result = to_json(run(workspace, document).result);
 
-  const std::int64_t judged = result.at("validation").at("sample_count");
-  EXPECT_NEAR(static_cast<double>(judged), static_cast<double>(tokens) / 10 / 24, 1);
+  const std::int64_t validated = result.at("validation").at("sample_count");
+  EXPECT_NEAR(static_cast<double>(validated), static_cast<double>(tokens) / 10 / 24, 1);
   // Characters of one byte: per token is per byte.
   EXPECT_NEAR(result.at("validation").at("metrics").at("bits_per_byte").get<double>(),
               result.at("validation").at("loss").get<double>() / std::log(2.0), 1e-4);

@@ -1,5 +1,5 @@
-// What several runs predict for the rows that all of them hold out: against the numbers that the
-// runs themselves came to on those rows.
+// Predictions of several runs for the rows that all of them hold out: against the runs' own numbers
+// for those rows.
 #include <treadle/host/run/compared_predictions.h>
 
 #include <algorithm>

@@ -93,7 +93,7 @@ TEST_P(ContinuedRuns, HaveTheBitsOfAllEpochsAtOnce) {
     EXPECT_EQ(to_json(outcome.result).at(key), at_once.at(key)) << key;
 }
 
-/// What is due after the last epoch is decided there, so that it is not one epoch late.
+/// Decisions due after the last epoch are taken there, not one epoch late.
 TEST(ContinuedRun, TakesDecisionsInTheirEpochsWhereverItWasCut) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
@@ -206,7 +206,7 @@ TEST(ContinuedRun, HasTheBitsOfOneTrainingWhateverActsAndWhereverItWasCut) {
           continue_run(runtime, first.folder, Overrides{"training.epochs=6"}, workspace.options())
               .folder;
     }
-    // One that ends with its epochs does not say that it would have been stopped there.
+    // One that ends with its epochs does not record that it would have been stopped there.
     const auto bits = [&](const fs::path& run) {
       return ended == cut ? read_file(run / "model.safetensors") : trained_bits(run);
     };

@@ -71,7 +71,7 @@ TEST(GivenWeights, AreWhereTheTrainingStarts) {
               Contains("weights: from " + (workspace.folder() / "given.safetensors").string()));
   EXPECT_EQ(run.result.environment.at("weights_hash").get<std::string>().size(), 32);
 
-  // What was trained has weights of its own.
+  // A trained model has weights of its own.
   fs::remove(workspace.folder() / "given.safetensors");
   EXPECT_EQ(Predictor::load(runtime, run.folder).predict(at::full({1, 2}, 0.5)).values.size(0), 1);
 }

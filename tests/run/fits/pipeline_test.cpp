@@ -129,7 +129,7 @@ TEST_F(Pipelines, TakeOverStagesWhoseInputsAreTheSame) {
   EXPECT_EQ(bits_of(folder_of(second, "teacher")), bits_of(folder_of(first, "teacher")));
 }
 
-// The name of a file says nothing of what is in it.
+// The name of a file does not identify its content.
 TEST_F(Pipelines, RunStagesAgainWhoseDataHasChanged) {
   const PipelineOutcome first = run();
   std::ofstream(workspace_.folder() / "unlabelled.csv", std::ios::app) << "0.5,0.5\n";
@@ -215,7 +215,7 @@ TEST_F(Pipelines, TakeOverStagesThatOtherWorkersTrained) {
     EXPECT_TRUE(was_taken_over) << stage;
 }
 
-// As people do who are told of the stage's folder.
+// As after a message that names the stage's folder.
 TEST_F(Pipelines, GoOnWithAStageThatWasResumedAlone) {
   RunOptions options = workspace_.options();
   {
@@ -273,7 +273,7 @@ TEST_F(Pipelines, RefuseMistakesByTheirPlace) {
   EXPECT_THAT(refusal(), HasSubstr("cycle"));
   document_ = good;
   document_["stages"]["score"]["evaluate"]["modle"] = "x";
-  EXPECT_THAT(refusal(), HasSubstr("/stages/score/evaluate/modle: there is no such key here"));
+  EXPECT_THAT(refusal(), HasSubstr("/stages/score/evaluate/modle: unknown key"));
 }
 
 TEST_F(Pipelines, SayWhatAStageCanDo) {
@@ -440,7 +440,7 @@ TEST_F(Pipelines, ListEveryProblemOfEveryStageByItsLine) {
       "my.json:11: /stages/c/evaluate/data: " +
           (fs::current_path() / "x.csv").string() +
           ": no such file\n"
-          "my.json:12: /stages/c/evaluate/keep: there is no such key here; expected \"model\", "
+          "my.json:12: /stages/c/evaluate/keep: unknown key; expected \"model\", "
           "\"data\"\n"
           "my.json:14: /stages/d/run/training/epochs: must be >= 1, got 0");
 }

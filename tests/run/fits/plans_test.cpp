@@ -353,7 +353,7 @@ TEST(Plans, BeginWithTheWeightsOfAnotherFit) {
                                {FitId("second", 1, 2), some_rows()}};
   fits[0].keeps_weights = true;
   fits[1].start = WarmStart{"first", WarmStart::From::kWeights};
-  // Steps too small to change a float: it ends with what it began with.
+  // Steps too small to change a float: it ends with the weights it began with.
   fits[1].workflow = with_rate(runtime, 1e-30);
   fits[1].keeps_weights = true;
   Listed plan(std::move(fits));

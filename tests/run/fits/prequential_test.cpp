@@ -60,7 +60,7 @@ Json restless() {
   return document;
 }
 
-/// What a run came to, bit for bit.
+/// The results of a run, bit for bit.
 std::string all_of(const RunOutcome& run) {
   return bits_of(run.folder) + to_json(run.result).at("prequential").dump();
 }

@@ -72,7 +72,7 @@ Json ensemble_in(const fs::path& folder) {
   return Json::parse(read_file(folder / "ensemble.json"));
 }
 
-/// What must be equal between equal runs: the members and their weights, and what else is trained.
+/// Equal between equal runs: the members and their weights, and everything else that is trained.
 std::string ensemble_bits(const RunOutcome& outcome) {
   std::string bits = bits_of(outcome.folder) + read_file(outcome.folder / "ensemble.json");
   const Json ensemble = ensemble_in(outcome.folder);

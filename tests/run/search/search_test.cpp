@@ -71,7 +71,7 @@ double value_of(const Json& search, std::size_t trial, std::size_t objective = 0
   return search.at("trials").at(trial).at("values").at(objective).get<double>();
 }
 
-/// What a run has noted.
+/// The notes of a run.
 class NoteWatch final : public RunObserver {
  public:
   const std::vector<std::string>& notes() const { return notes_; }
@@ -465,7 +465,7 @@ TEST(Search, ATimeBudgetLeavesABeginningOfTheUnlimitedSearch) {
   EXPECT_LT(search.at("trials").size(), 30U);
   for (std::size_t i = 0; i < search.at("trials").size(); ++i)
     EXPECT_EQ(search.at("trials")[i], whole[i]) << "trial " << i;
-  // Generous: this is a loaded machine's time, too. What matters is that it ends.
+  // Generous: this is a loaded machine's time, too. It only has to end.
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
   // Resumed after its end it stays as it is, with more time it goes on.
   fs::remove(outcome.folder / "result.json");
@@ -1254,7 +1254,7 @@ TEST(Search, NotesAPrunerThatJudgesNoTrialBeforeItsEnd) {
   EXPECT_THAT(notes({{"use", "median"}, {"n_warmup_steps", 0}}), IsEmpty());
   EXPECT_THAT(notes({{"use", "hyperband"}, {"min_resource", 1}, {"max_resource", 1}}),
               idle("hyperband", "it judges none of them, and trials have 2 epochs"));
-  // Epochs that are not validated have no value to judge.
+  // Epochs that are not validated have no value for a pruner.
   EXPECT_THAT(notes(asha, {{"epochs", 4}, {"evaluate_every", 4}}),
               idle("asha", "it first judges after epoch 4, and trials have 4 epochs"));
 
@@ -1307,7 +1307,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "/search/space/data.rows: \"data\" is the same for all trials"},
         Mistake{"UnknownObjective",
                 {{"objective", "acuracy"}},
-                "/search/objective: no number of the validation is called \"acuracy\"; there are "
+                "/search/objective: no number of the validation is called \"acuracy\"; known: "
                 "val_loss, parameter_count, flops, latency, accuracy; did you mean \"accuracy\"?"},
         Mistake{"EmptySpace", {{"space", Json::object()}}, "/search/space"},
         Mistake{"SeveralObjectivesForOne",

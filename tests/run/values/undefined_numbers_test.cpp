@@ -1,4 +1,4 @@
-// Numbers that rows or weights leave undefined choose nothing, are part of no mean, and say why.
+// Numbers that rows or weights leave undefined choose nothing, enter no mean, and give a reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ Json folds_by_group(const fs::path& file, const Json& callbacks) {
            {{"use", "standard"}, {"epochs", 4}, {"batch_size", 8}, {"callbacks", callbacks}}}};
 }
 
-/// What a fold's rows leave undefined.
+/// The numbers that a fold's rows leave undefined.
 std::set<std::string> undefined_in(Fold fold) {
   if (fold == Fold::kWithoutWeight)
     return {"loss", "auc", "accuracy"};
@@ -113,7 +113,7 @@ TEST_F(UndefinedNumbers, AreInNoMeanAndChooseNoEpoch) {
       const bool is_chosen = expected.count(monitor == "val_loss" ? "loss" : monitor) == 0;
       EXPECT_EQ(fold.at("weights").at("chosen"), is_chosen ? "best" : "last") << draw << " " << i;
       if (!is_chosen) {
-        EXPECT_EQ(fold.at("total_epochs"), 4) << "it was ended by what has no value";
+        EXPECT_EQ(fold.at("total_epochs"), 4) << "an undefined value ended it";
       }
       epochs += fold.at(is_chosen ? "best_epoch" : "total_epochs").get<double>();
     }
@@ -154,7 +154,7 @@ TEST_F(UndefinedNumbers, AreNotedBeforeTheFirstStepByTheirReason) {
   }
   EXPECT_EQ(events.find("learning rate times", events.find("group-2")), std::string::npos)
       << "an undefined number lowered the rate";
-  // NA: what pandas and R read as missing.
+  // NA: pandas and R read it as missing.
   EXPECT_THAT(history_of(outcome.folder), HasSubstr(",NA,NA,NA,"));
 }
 
@@ -184,7 +184,7 @@ TEST_F(UndefinedNumbers, PruneNothingAndFailATrialByTheirReason) {
   }
 }
 
-/// One fold and a model of all rows: what is reported is the fold's, not the loss of training.
+/// One fold and a model of all rows: the reported loss is the fold's, not the training's.
 TEST_F(UndefinedNumbers, OfTheModelOfAllRowsAreNotThoseOfItsOnlyFold) {
   const fs::path file = workspace_.folder() / "rows.csv";
   write_rows(file, {Fold::kFull, Fold::kFull, Fold::kFull}, 0);

@@ -216,7 +216,7 @@ TEST_F(Values, PixelsOfWeightZeroChangeNeitherTheTrainingNorLossNorMetrics) {
   EXPECT_NEAR(result.at("validation").at("loss").get<double>(), loss.item<double>(), 1e-5);
   EXPECT_NEAR(metrics.at("accuracy").get<double>(),
               found.eq(truth).to(at::kDouble).mean().item<double>(), 1e-6);
-  // What is told of the data counts the same pixels.
+  // The statistics of the data count the same pixels.
   std::int64_t told = 0;
   for (const json& one : result.at("data").at("targets").at(0).at("classes"))
     told += one.at("rows").get<std::int64_t>();

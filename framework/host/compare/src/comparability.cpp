@@ -33,7 +33,7 @@ std::vector<std::size_t> finished(const std::vector<RunRecord>& runs) {
   return indices;
 }
 
-/// "species (classification)"; empty where the result does not say.
+/// "species (classification)"; empty where the result has none.
 std::string target_of(const RunRecord& run) {
   if (!run.result || run.result->task.empty())
     return "";
@@ -230,7 +230,7 @@ Check check_spent(const std::string& about, const std::optional<std::vector<Rang
   return check;
 }
 
-/// What a time depends on beside the method.
+/// Whether times depend on the method alone.
 bool ran_alike(const std::vector<RunRecord>& runs, const std::vector<std::size_t>& compared) {
   constexpr std::array kMachine{"/device", "/cpu_capability", "/blas", "/libtorch", "/workers"};
   return std::all_of(compared.begin(), compared.end(), [&](std::size_t run) {

@@ -74,7 +74,7 @@ struct Measurement {
   std::string data;       // its hash
 };
 
-/// By seed, fit and rows: what two methods have in common is a pair.
+/// By seed, fit and rows: a key of two methods makes a pair.
 using Measurements = std::map<std::array<std::string, 3>, Measurement>;
 
 Measurements measurements_of(const Method& method, const std::vector<MeasuredRun>& measured,

@@ -181,7 +181,7 @@ std::string best_name(const std::string& name) {
   return "best " + name;
 }
 
-/// Measures a training by what its validation rows came to within the budget.
+/// Measures a training by its results on the validation rows within the budget.
 void measure_within(const Budget& budget, const std::vector<ValidatedEpoch>& epochs,
                     const std::vector<MetricValue>& numbers, MeasuredTraining& training) {
   training.values.clear();

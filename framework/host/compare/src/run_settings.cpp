@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kSearch = "search";
-constexpr std::size_t kMostIndices = 1000;  // in a range of a space, as SearchSpace has it
+constexpr std::size_t kMostIndices = 1000;  // in a range of a space, as in SearchSpace
 
 /// A list is one value.
 void flatten(const Json& value, const std::string& path, Settings& settings) {

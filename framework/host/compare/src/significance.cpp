@@ -57,7 +57,7 @@ DifferenceTest t_test(double difference, double error, double degrees_of_freedom
   return test;
 }
 
-/// Of equal measurements: there is no difference, and nothing speaks for one.
+/// Of equal measurements: no difference, and no evidence of one.
 DifferenceTest no_difference(double degrees_of_freedom) {
   DifferenceTest test;
   test.degrees_of_freedom = degrees_of_freedom;

@@ -69,14 +69,14 @@ class Methods : public testing::Test {
     return compare_methods(runs_, measured_, losses_are_comparable);
   }
 
-  /// What is said of the accuracy.
+  /// The verdict on the accuracy.
   NumberVerdict verdict() {
     const MethodComparison comparison = compare();
     for (const NumberVerdict& one : comparison.verdicts) {
       if (comparison.numbers[one.number].name == "accuracy")
         return one;
     }
-    ADD_FAILURE() << "nothing is said of the accuracy";
+    ADD_FAILURE() << "no verdict on the accuracy";
     return {};
   }
 

@@ -86,7 +86,7 @@ class FieldWriter {
     FieldWriter member(object_[key] = nlohmann::json::object());
     visit(member, *value);
   }
-  /// What follows from other members, so that nobody reads it.
+  /// Derived from other members, so it is never read.
   template <typename Write>
   void derived(const Write& write) {
     write(*this);

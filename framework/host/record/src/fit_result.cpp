@@ -38,7 +38,7 @@ const Number& Scores::at(std::string_view name) const {
   std::vector<std::string> names{std::string(kLoss)};
   for (const MetricValue& metric : metrics)
     names.push_back(metric.name);
-  throw UsageError("there is no metric " + quote_text(name) + "; there are " + quoted_list(names));
+  throw UsageError("no metric is called " + quote_text(name) + "; known: " + quoted_list(names));
 }
 
 std::string_view FitResult::evaluated_on() const {

@@ -97,7 +97,7 @@ void describe(F& f, Of<F, PipelineResult> result) {
 
 namespace {
 
-/// For readers of the file: what follows from the rest.
+/// For readers of the file: values derived from the rest.
 void add_derived(const RunResult& result, fields::FieldWriter& writer, nlohmann::json& stored) {
   writer("evaluated_on", std::string(result.training.evaluated_on()));
   writer.metrics("metrics", result.metrics());

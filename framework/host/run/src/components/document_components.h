@@ -64,7 +64,7 @@ class DocumentComponents {
   std::vector<std::string> choices() const;
   /// Pieces of a training batch.
   std::size_t shards() const;
-  /// What records training steps; null: they are carried out one by one.
+  /// Records training steps; null: they are carried out one by one.
   const DeviceBackend* capture() const;
   const Precision& precision() const { return settled_.precision; }
   /// How rows are prepared for the models of this run.
@@ -84,7 +84,7 @@ class DocumentComponents {
   // Fresh objects, one set a training.
   std::vector<std::unique_ptr<Transform>> make_transforms() const;
   std::shared_ptr<Model> make_model(const ModelSpec& spec) const;
-  /// What a model must fit, given the data as the transforms leave it. Throws DataError when a
+  /// The spec of a model for the data as the transforms leave it. Throws DataError when a
   /// column may still have missing values.
   ModelSpec model_spec(const DataSpec& transformed) const;
 

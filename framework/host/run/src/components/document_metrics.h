@@ -13,8 +13,8 @@ namespace treadle::internal {
 /// The document's: each for the target it names, or for every target it works on.
 std::vector<Metric> make_metrics(const DocumentComponents& components);
 
-/// What the report shows beside them (confusion matrix, residuals), as far as plugins offer it and
-/// it can be had for such targets.
+/// The report's metrics beside them (confusion matrix, residuals), as far as plugins offer them and
+/// such targets allow them.
 std::vector<Metric> make_report_metrics(const DocumentComponents& components);
 /// Sentences on those that cannot be had.
 std::vector<std::string> missing_report_metrics(const DocumentComponents& components);

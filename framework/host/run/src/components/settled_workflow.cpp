@@ -40,7 +40,7 @@ class Settlement {
     expect_whole_batches(runtime_, workflow_, losses.terms);
     settle_metrics();
     settle_shards(losses);
-    runtime_.expect_usable(workflow_.resolved);  // what the data decided may be of other plugins
+    runtime_.expect_usable(workflow_.resolved);  // choices by the data may need other plugins
     return {std::move(workflow_), precision_, std::move(device_), std::move(choices_)};
   }
 
@@ -170,7 +170,7 @@ void Settlement::settle_shards(const DocumentLosses& losses) {
 
 /// A model like those that will be trained, to see how large it is: for the data as transforms
 /// leave it that have been fitted to a few rows. Null where that does not work; the training will
-/// say why.
+/// report why.
 std::shared_ptr<Model> Settlement::tried_model() const {
   constexpr std::int64_t kRows = 1024;
   if (!dataset_.has_rows())

@@ -12,7 +12,7 @@
 
 namespace treadle::internal {
 
-/// A document in which nothing is open: what the machine and the data decide is written out. A run
+/// A document in which nothing is open: choices of the machine and the data are written out. A run
 /// of it has nothing left to choose, and gives the same bits.
 struct SettledWorkflow {
   ResolvedWorkflow workflow;

@@ -9,7 +9,7 @@
 
 namespace treadle::internal {
 
-/// What a document gets where it says nothing, by the kind of target.
+/// The defaults of a document, by the kind of target.
 struct TargetDefaults {
   TargetKind kind;
   const char* task;
@@ -22,7 +22,7 @@ const TargetDefaults& defaults_for(TargetKind kind);
 /// "classification", "regression", …; of several targets, one after the other.
 std::string task_of(const std::vector<TargetSpec>& targets);
 
-/// What the names of a target's metrics begin with: nothing where there is one target only.
+/// The prefix of a target's metric names: empty where it is the only target.
 std::string metric_prefix(const std::vector<TargetSpec>& targets, const TargetSpec& target);
 
 /// The target that a component names by "target", or the only one. Fails at its slot where there is

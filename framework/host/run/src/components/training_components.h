@@ -15,7 +15,7 @@
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/run/runtime.h>
 
-/// What a training is made of, by its document: fresh objects, one set a training.
+/// The components of a training, by its document: fresh objects, one set a training.
 namespace treadle::internal {
 
 /// A group of the document's optimizer.

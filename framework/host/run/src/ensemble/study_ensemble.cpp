@@ -20,9 +20,9 @@
 #include "ensemble/stacking.h"
 #include "store/trial_paths.h"
 
-// A planner around the study: the study plans as it does without an ensemble, and is asked and told
-// first. When it plans its first fit that is no trial, all trials have ended; the members are
-// chosen then, and made beside the best run.
+// A planner around the study: the study plans as it does without an ensemble, and is called first.
+// When it plans its first fit that is no trial, all trials have ended; the members are chosen then,
+// and made beside the best run.
 //
 // Bits. Members are chosen from trials in the order of their numbers, and the predictions of the
 // folds of a trial are put together in the order of the folds, whatever ended first.

@@ -14,7 +14,7 @@
 
 namespace treadle::internal {
 
-/// What the document's metrics take from the training rows of one training (FitsTrainingRows), in
+/// State of the document's metrics from the training rows of one training (FitsTrainingRows), in
 /// the order of make_metrics().
 class FittedMetrics {
  public:

@@ -20,7 +20,7 @@ nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics) {
   return values;
 }
 
-/// The bytes up to the last line's end: what is behind was cut off by a crash.
+/// The bytes up to the last line's end: a crash cut off the rest.
 std::uint64_t whole_lines(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::uint64_t whole = 0;

@@ -19,7 +19,7 @@ class EventLog final : public RunObserver {
   explicit EventLog(const std::filesystem::path& path);
 
   /// When the run first began, however often it was resumed: "2026-05-04T10:11:12Z"; empty when the
-  /// log does not say.
+  /// log lacks it.
   std::string started_at() const;
 
   /// Drops what `fit` did after `epochs` epochs.

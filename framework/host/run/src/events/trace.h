@@ -14,7 +14,7 @@ namespace treadle::internal {
 /// device only.
 TimeResult time_result(const Timeline& timeline, int workers, std::size_t shards, bool has_device);
 
-/// What a run did with its device, for its result: copies, waits, memory, and how much of the
+/// A run's use of its device, for its result: copies, waits, memory, and how much of the
 /// epochs' time the device had no step to work on.
 DeviceResult device_result(const Timeline& timeline, const std::string& device);
 

@@ -201,7 +201,7 @@ std::int64_t CrossValidation::epochs_after(const std::vector<CompletedFit>& fold
   if (epochs_ && std::none_of(folds.begin(), folds.end(), selects_best))
     return *epochs_;
   // The epochs whose weights each fold ended with: a fold that selected none has its last ones,
-  // and a best epoch by its loss alone. Integers, so the sum is exact. What is trained on all rows
+  // and a best epoch by its loss alone. Integers, so the sum is exact. A model of all rows
   // has no validation rows to stop by.
   double sum = 0;
   for (const CompletedFit& fold : folds)

@@ -19,8 +19,8 @@ namespace treadle::internal {
 /// Each baseline is a group of as many fits as there are folds, of the same rows, after all others:
 /// "baselines/repeat/fold-1", or "baselines/repeat" where there is one fold.
 ///
-/// In a group, as the folds of a trial, they are below it: "trials/7/fold-1", or "trials/7" where
-/// there is one fold. None of them is the run's result.
+/// In a group, as the folds of a trial, they are below it: "trials/7/fold-1", or "trials/7" with
+/// one fold. None of them is the run's result.
 ///
 /// A fold with inner folds is a group of fits of the same kind: "outer-1/fold-1", …, and
 /// "outer-1/final", which trains on all its training rows and is tested.
@@ -39,7 +39,7 @@ class CrossValidation final : public FitPlanner {
   std::vector<std::string> names() const;
   /// Of those without a group.
   static bool is_baseline(const FitId& fit);
-  /// The path of the fit that a fold is judged by.
+  /// The path of the fit that has a fold's result.
   std::string path_of(std::size_t fold) const;
   bool has_single_model() const { return plan_.refit || plan_.folds.size() == 1; }
   const ValidationPlan& plan() const { return plan_; }

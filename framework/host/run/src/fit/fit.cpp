@@ -168,7 +168,7 @@ void Fit::expect_whole_batches_of(const RowList& rows) {
   const auto rows_to_train = static_cast<std::int64_t>(rows.size());
   const std::int64_t samples = sampler_ ? sampler_->samples(rows_to_train) : rows_to_train;
   if (plan_.drop_last && samples < plan_.batch_size) {
-    throw DataError("training.drop_last leaves nothing: there are " +
+    throw DataError("training.drop_last leaves nothing: the fit has " +
                     std::to_string(rows_to_train) + " training rows" +
                     (samples == rows_to_train ? ""
                                               : ", of which the sampler draws " +

@@ -96,8 +96,8 @@ class Fit {
   StateDict preprocessing() const;
   /// Whether the loss is in other units than the data's targets.
   bool transforms_targets() const;
-  /// The report's metrics with their rows, so that folds can be put together: of the test rows, if
-  /// there are any.
+  /// The report's metrics with their rows, so that folds can be put together: of the test rows
+  /// where the fit has some.
   const std::vector<Metric>& report_metrics() const {
     return tested_metrics_.empty() ? report_metrics_ : tested_metrics_;
   }

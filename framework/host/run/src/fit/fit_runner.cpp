@@ -98,7 +98,7 @@ class FitRunner::Running {
 
 namespace {
 
-/// A process keeps what it gave back: what it has now is the most it had.
+/// A process keeps freed memory: its present size is its peak.
 MemoryGauge memory_of_process(const RunOptions& options, std::optional<std::int64_t> limit) {
   std::function<std::optional<std::int64_t>()> available = options.available_memory;
   if (!available)
@@ -455,15 +455,15 @@ engine::TrainingResult FitRunner::train_keeping_what_is_saved(Fit& fit, FitConte
       context.finish();
       return result;
     } catch (const Interrupted&) {
-      context.finish();  // it says that what is worth keeping has been saved
+      context.finish();  // it notes that everything worth keeping is saved
       throw;
     }
   } catch (const StorageError& error) {
-    // A full disk costs no more than the steps since the last checkpoint, if its owner knows how to
-    // go on.
+    // A full disk costs no more than the steps since the last checkpoint, if the message shows how
+    // to go on.
     const std::string checkpoint = context.last_checkpoint();
     throw StorageError(std::string(error.what()) + "; " +
-                       (checkpoint.empty() ? "there is no checkpoint yet"
+                       (checkpoint.empty() ? "no checkpoint exists yet"
                                            : "the last good checkpoint is " + checkpoint) +
                        "; when this is mended: workflow-runner resume " +
                        run_.folder.path().string());
@@ -530,7 +530,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
              run_.conditions().marks(run_.log.rows_of(path, training.total_epochs), node.identity));
   write_record(path, record);
   const Scores* const scores = result.validated();
-  // "Best" is said of weights that were chosen, not of the last ones.
+  // "Best" means weights that were chosen, not the last ones.
   context.complete({training.selects_best ? training.best_epoch : 0, training.total_epochs,
                     final_loss, training.best_loss, training.stop_reason,
                     scores != nullptr ? scores->metrics : std::vector<MetricValue>(),
@@ -539,7 +539,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   planner_.completed(node.fit.id, std::move(finished));
 }
 
-/// What only the training knew is in the record of the other fit; transforms are fitted again, to
+/// Facts of the training alone are in the record of the other fit; transforms are fitted again, to
 /// the same rows.
 void FitRunner::take_over(const Node& node, const DocumentComponents& components) {
   const std::string& path = node.fit.id.path();

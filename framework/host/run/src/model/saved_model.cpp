@@ -68,7 +68,7 @@ std::filesystem::path model_document(const std::filesystem::path& run) {
   return std::filesystem::exists(best) ? best : run / "workflow.json";
 }
 
-/// How to end a run where it was stopped: what it is trained up to, as `--set` has it. Empty where
+/// How to end a run where it was stopped: its length so far, as for `--set`. Empty where
 /// it has no checkpoint of its model's training.
 std::string end_here(const std::filesystem::path& run) {
   const std::filesystem::path newest =

@@ -26,7 +26,7 @@
 
 // A pipeline's folder has pipeline.json, and for each stage "stages/NAME.json" (what its inputs
 // were, and where it is) beside "stages/NAME-<time>", the folder of an ordinary run, or of
-// predictions. A stage is finished when its record says so, which is written last.
+// predictions. The record of a stage marks it finished, and is written last.
 //
 // Inputs of a stage: its document with the references as they are written, and the hash of each
 // file that one stands for; the content of its data; the versions of what computes. Where a
@@ -225,7 +225,7 @@ class PipelineRun {
     return pipeline_.source().folder() / path.get<std::string>();
   }
 
-  /// What only shows with the data is a problem of the pipeline's document, too.
+  /// A mistake that only shows with the data is a problem of the pipeline's document, too.
   Done run_placed(const Pipeline::Stage& stage) {
     try {
       return run_stage(stage);

@@ -8,7 +8,7 @@
 #include <treadle/engine/session.h>
 #include <treadle/host/record/fit_result.h>
 
-/// What the engine and the metrics came to, as the results of a run hold it.
+/// Results of the engine and the metrics, as the results of a run hold them.
 namespace treadle::internal {
 
 /// The numbers and the weights of a training.

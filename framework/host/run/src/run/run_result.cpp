@@ -55,7 +55,7 @@ std::vector<FitResult> results_of(const std::vector<CompletedFit>& fits) {
   return results;
 }
 
-/// What each baseline came to on the rows that measure the model: of several folds the means.
+/// The result of each baseline on the rows that measure the model: of several folds the means.
 std::vector<BaselineResult> baseline_results(const CrossValidation& plan) {
   std::vector<BaselineResult> results;
   for (std::size_t i = 0; i < plan.baselines().size(); ++i) {

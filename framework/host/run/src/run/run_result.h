@@ -13,7 +13,7 @@ namespace treadle::internal {
 
 /// Writes what a run has come to: its history in order, report.html, large tables, and result.json
 /// last, as its presence means that the run is finished. What result.json holds. Expects that the
-/// plan has ended and all was told.
+/// plan has ended and all was reported.
 /// `study`: which the plan is the best run of; null where there was none. Its document is then
 /// written beside the run's, for whoever uses the model. `ensemble`: of the study; null: none.
 RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,

@@ -98,7 +98,7 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
     if (std::optional<RunResult> result = whole_result(folder)) {
       if (std::filesystem::exists(folder.weights()))
         internal::read_preprocessing(folder.path());  // is what it left behind still good?
-      // Nobody did anything: a file that says so, where one is expected.
+      // Nothing ran: an empty trace, where one is expected.
       if (!options.trace.empty())
         internal::write_trace(Timeline(true), options.trace);
       return {folder.path(), *std::move(result)};

@@ -59,8 +59,8 @@ const KnownNumber& find_known(const std::vector<KnownNumber>& known, const std::
   if (found == known.end()) {
     const std::vector<std::string> names = known_names(known);
     fail_in_search(workflow, pointer,
-                   "no number of the validation is called " + quote_text(name) + "; there are " +
-                       name_list(names) + did_you_mean(name, names));
+                   "no number of the validation is called " + quote_text(name) +
+                       "; known: " + name_list(names) + did_you_mean(name, names));
   }
   return *found;
 }

@@ -16,13 +16,13 @@
 
 namespace treadle::internal {
 
-/// What the trials of a search are compared by: numbers of their validation rows, the number of
-/// their parameters, and what a forward pass of theirs costs. Values here are minimized; those of a
+/// The objectives of a search: numbers of its trials' validation rows, the number of their
+/// parameters, and the cost of their forward pass. Values here are minimized; those of a
 /// metric that is better when it is higher are negated.
 class Objectives {
  public:
   /// Whether an objective of this name is of a trial's training or network, and not a metric of
-  /// what it predicts.
+  /// its predictions.
   static bool is_of_training(const std::string& name);
 
   /// Throws a DocumentError for a number that no trial has, or that is better in no direction.

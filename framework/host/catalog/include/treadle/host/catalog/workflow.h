@@ -32,8 +32,8 @@ class Workflow {
   /// syntax.
   static Workflow parse(std::string_view text, std::string place = "workflow");
 
-  /// Puts a component in a slot ("data", "model", "training.callbacks.0") in place of what was
-  /// there.
+  /// Puts a component in a slot ("data", "model", "training.callbacks.0"), replacing the one
+  /// in it.
   Workflow& use(std::string_view slot, std::string component, Parameters parameters = {});
   /// Appends a component to a list ("transforms", "metrics", "callbacks").
   Workflow& add(std::string_view list, std::string component, Parameters parameters = {});
@@ -42,7 +42,7 @@ class Workflow {
   Workflow& set(std::string_view path, const nlohmann::json& value);
 
   const nlohmann::json& json() const { return document_->value(); }
-  /// A copy: what is set later does not change it.
+  /// A copy: later changes do not affect it.
   std::shared_ptr<const Document> document() const;
 
  private:

@@ -7,7 +7,7 @@
 #include <treadle/host/compare/run_measures.h>
 #include <treadle/host/compare/run_records.h>
 
-/// Whether runs can be compared at all: what they have in common, and what not.
+/// Comparability of runs: the facts that they share, and those that they do not.
 namespace treadle::compare {
 
 enum class Sameness { kSame, kDiffers, kUnknown };

@@ -25,8 +25,8 @@ struct Method {
   std::vector<Spread> spreads;           ///< of MethodComparison::numbers, over the runs
 };
 
-/// A number of two methods: by how much the first is above the second, and whether that can be told
-/// from chance.
+/// A number of two methods: by how much the first is above the second, and whether that is more
+/// than chance.
 struct PairComparison {
   std::size_t first = 0;
   std::size_t second = 0;
@@ -47,7 +47,7 @@ struct PairComparison {
   bool is_significant() const { return p_holm && *p_holm < kSignificance; }
 };
 
-/// What can be said about a number of all methods that has a direction.
+/// The verdict on a number of all methods that has a direction.
 struct NumberVerdict {
   std::size_t number = 0;             ///< its index in MethodComparison::numbers
   std::vector<PairComparison> pairs;  ///< each two methods, in order
@@ -69,8 +69,7 @@ struct MethodComparison {
   bool has_repeated_runs() const;
 };
 
-/// `measured` has one for each of `runs`. Without `losses_are_comparable` nothing is said about
-/// them.
+/// `measured` has one for each of `runs`. Without `losses_are_comparable` losses get no verdict.
 MethodComparison compare_methods(const std::vector<RunRecord>& runs,
                                  const std::vector<MeasuredRun>& measured,
                                  bool losses_are_comparable);

@@ -14,13 +14,12 @@ namespace treadle::compare {
 /// "optimizer.learning_rate" → 0.001; a list is one value.
 using Settings = std::map<std::string, nlohmann::json>;
 
-/// What a run was asked for, without its name, and what is nobody's setting. Of a search also
-/// without the values that every trial replaces: two searches that differ in them alone are the
-/// same.
+/// The settings of a run, without its name and values that nobody sets. Of a search also without
+/// the values that every trial replaces: two searches that differ in them alone are the same.
 Settings settings_of(const RunRecord& run);
 
-/// What the model of a run was trained by: settings_of(), and the values of the best trial of a
-/// search. Nothing at the paths of a search that is not finished.
+/// The settings of the training of a run's model: settings_of(), and the values of the best trial
+/// of a search. Nothing at the paths of a search that is not finished.
 Settings trained_settings_of(const RunRecord& run);
 
 /// The settings that are not the same in all of some runs.

@@ -11,7 +11,7 @@
 
 #include <treadle/base/number.h>
 
-/// What one training comes to. docs/guide/results.md describes these values for readers of
+/// The result of one training. docs/guide/results.md describes these values for readers of
 /// result.json, where each has the name of its member.
 namespace treadle {
 
@@ -122,7 +122,7 @@ struct PrequentialResult : Scores {
   std::optional<Scores> variances;  ///< over the windows, divided by their number
 };
 
-/// What a search of the structure chose.
+/// The choices of a structure search.
 struct StructureResult {
   struct Choice {
     std::string name;

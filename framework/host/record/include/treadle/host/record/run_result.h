@@ -34,7 +34,7 @@ struct TimeResult {
   double training_rows_per_second = 0;
 };
 
-/// What a run did with a device that is not the CPU.
+/// A run's use of a device that is not the CPU.
 struct DeviceResult {
   std::string name;
   std::int64_t copies_to_device = 0;
@@ -50,12 +50,12 @@ struct DeviceResult {
   double idle_fraction = 0;
 };
 
-/// What a run comes to: result.json.
+/// The result of a run: result.json.
 struct RunResult {
   /// The training that the run's model is from. Where there is no single model, its model_info and
   /// units alone, which all folds share.
   FitResult training;
-  std::string model_path;  ///< of the weights, in the run's folder; empty: there is no single model
+  std::string model_path;  ///< of the weights, in the run's folder; empty without a single model
   std::optional<CrossValidationResult> cross_validation;
   std::vector<ResultTable> tables;  ///< of the validation rows, of all folds together
   std::vector<BaselineResult> baselines;
@@ -74,7 +74,7 @@ struct RunResult {
   nlohmann::json extensions;  ///< as in the document
 
   bool has_model() const { return !model_path.empty(); }
-  /// What the run is measured by where settings are chosen: means over the folds, else on the
+  /// The measure of the run where settings are chosen: means over the folds, else on the
   /// validation rows, else the loss of the last epoch.
   const Number& loss() const;
   /// Likewise; empty where nothing is validated.
@@ -83,7 +83,7 @@ struct RunResult {
   const Number& at(std::string_view name) const;
 };
 
-/// Of one stage of a pipeline. What its kind does not have is empty.
+/// Of one stage of a pipeline. Members that its kind lacks are empty.
 struct StageResult {
   std::string stage;
   std::string kind;  ///< "run", "search", "predict", "evaluate"

@@ -25,7 +25,7 @@ struct EnsembleResult {
   std::vector<Member> members;
 };
 
-/// What a search of hyperparameters comes to.
+/// The result of a hyperparameter search.
 struct SearchResult {
   struct Objective {
     std::string name;

@@ -81,7 +81,7 @@ struct PipelineOutcome {
 ///
 /// A stage is not run again where `from`, the folder of an earlier pipeline, has it finished with
 /// the same inputs (its document, the content of its data, and the files it takes from others), and
-/// what it made is as it was.
+/// its output is unchanged.
 PipelineOutcome run_pipeline(const Runtime& runtime, const Pipeline& pipeline,
                              const RunOptions& options = {},
                              const std::filesystem::path& from = {});

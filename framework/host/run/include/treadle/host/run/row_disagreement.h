@@ -22,7 +22,7 @@ struct ClassDisagreement {
     std::size_t first = 0;
     std::size_t second = 0;
     /// Share of rows of which at least one has the right answer. An oracle bound: no combination of
-    /// the two exceeds it, and only one that knew which of them is right would reach it.
+    /// the two exceeds it, and only one that always picks the right one would reach it.
     double coverage = 0;
     double overlap = 0;  ///< share of rows of which both have
     std::int64_t only_first = 0;
@@ -66,7 +66,7 @@ struct NumberDisagreement {
 };
 NumberDisagreement number_disagreement(const ComparedPredictions::Target& target);
 
-/// What probabilities [N, positions..., C] decide on, a row for each position: int64 [M, 1], the
+/// The decisions of probabilities [N, positions..., C], a row for each position: int64 [M, 1], the
 /// likeliest class; of labels [M, C], 1 for each whose probability is at least 1/2.
 at::Tensor decided(const TargetSpec& spec, const at::Tensor& probabilities);
 /// The same of the target itself.

@@ -27,7 +27,7 @@ class Runtime {
   ~Runtime();
 
   const PluginCatalog& catalog() const { return *catalog_; }
-  /// What documents are checked against: components added in code, then those of plugins.
+  /// The schemas of documents: components added in code, then those of plugins.
   const SchemaIndex& schemas() const { return registry_->schemas(); }
   PluginRegistry& registry() { return *registry_; }
   const PluginRegistry& registry() const { return *registry_; }
