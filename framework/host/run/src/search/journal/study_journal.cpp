@@ -1,10 +1,12 @@
 #include "search/journal/study_journal.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <iterator>
 #include <utility>
 
 #include <unistd.h>
@@ -13,7 +15,7 @@
 #include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>
 
-#include "search/study/early_end.h"
+#include "search/study/study_end.h"
 
 namespace treadle::internal {
 namespace {
@@ -124,17 +126,17 @@ std::int64_t count_in(const nlohmann::json& value, const std::string& place) {
 }  // namespace
 
 StudyJournal::StudyJournal(std::filesystem::path path, const std::string& name,
-                           const SearchSpace& space, const std::vector<bool>& maximizes,
+                           const SearchSpace& space, std::vector<bool> maximizes,
                            const nlohmann::json& identity)
     : path_(std::move(path)),
       space_(space),
-      objectives_(maximizes.size()),
+      maximizes_(std::move(maximizes)),
       worker_("treadle-" + std::to_string(getpid())) {
   read(identity);
   if (!identity_.is_null())
     return;
   nlohmann::json directions = nlohmann::json::array();
-  for (const bool is_maximized : maximizes)
+  for (const bool is_maximized : maximizes_)
     directions.push_back(is_maximized ? kMaximize : kMinimize);
   if (file_->size() == 0)
     append(kCreateStudy, {{"study_name", name}, {"directions", std::move(directions)}});
@@ -210,7 +212,7 @@ void StudyJournal::add_value(JournaledTrial& trial, const nlohmann::json& step, 
   if (!trial.intermediate.empty() && epoch <= trial.intermediate.back().step)
     refuse(place, "is of epoch " + std::to_string(epoch) + ", and a line before it of epoch " +
                       std::to_string(trial.intermediate.back().step));
-  trial.intermediate.push_back({epoch, value});
+  trial.intermediate.push_back({epoch, sign_of(0) * value});
 }
 
 void StudyJournal::apply_attributes(const nlohmann::json& attributes, JournaledTrial& trial,
@@ -271,10 +273,12 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
       if (line.at("values").is_array())
         trial.values = line.at("values").get<std::vector<double>>();
       const bool must_have_values = trial.state == TrialState::kComplete || !trial.values.empty();
-      if (must_have_values && trial.values.size() != objectives_)
+      if (must_have_values && trial.values.size() != maximizes_.size())
         refuse(place, "has " + std::to_string(trial.values.size()) +
-                          " values, and the search has " + std::to_string(objectives_) +
+                          " values, and the search has " + std::to_string(maximizes_.size()) +
                           " objectives");
+      for (std::size_t i = 0; i < trial.values.size(); ++i)
+        trial.values[i] *= sign_of(i);
       return;
     }
     case kSetIntermediate:
@@ -300,18 +304,62 @@ void StudyJournal::append(int operation, nlohmann::json fields) {
   file_->append_line(fields.dump());
 }
 
-void StudyJournal::started(std::int64_t trial, const SearchSpace& space, const Point& point) {
+std::vector<Point> StudyJournal::points() const {
+  std::vector<Point> points;
+  for (const JournaledTrial& trial : trials_)
+    points.push_back(space_.from_json(trial.params));
+  return points;
+}
+
+std::optional<JobResult> StudyJournal::find_end(
+    std::int64_t number, std::size_t earlier,
+    const std::vector<IntermediateValue>& inherited) const {
+  if (number >= static_cast<std::int64_t>(trials_.size()))
+    return std::nullopt;
+  const JournaledTrial& trial = trials_[static_cast<std::size_t>(number)];
+  if (earlier >= trial.jobs.size())
+    return std::nullopt;
+  const JournaledTrial::Job& job = trial.jobs[earlier];
+  if (!job.is_paused && trial.state == TrialState::kRunning)
+    return std::nullopt;
+  JobResult end{.trial = number,
+                .state = TrialState::kPaused,
+                .epoch = job.epoch,
+                .intermediate = inherited,
+                .seconds = job.seconds};
+  const std::int64_t behind = inherited.empty() ? 0 : inherited.back().step;
+  for (const IntermediateValue& value : trial.intermediate) {
+    if (value.step > behind && (!job.is_paused || value.step <= job.epoch))
+      end.intermediate.push_back(value);
+  }
+  if (!job.is_paused) {
+    end.state = trial.state;
+    end.values = trial.values;
+    end.constraints = trial.constraints;
+    end.error = trial.error;
+  }
+  return end;
+}
+
+bool StudyJournal::may_cancel(std::int64_t number, std::size_t earlier, std::int64_t job) const {
+  const auto index = static_cast<std::size_t>(number);
+  if (index >= trials_.size() || earlier >= trials_[index].jobs.size())
+    return job >= jobs_;
+  return trials_[index].jobs[earlier].number == job && trials_[index].error == kCancelled;
+}
+
+void StudyJournal::started(std::int64_t trial, const Point& point) {
   if (trial < static_cast<std::int64_t>(last_reported_.size()))
     return;
   last_reported_.push_back(0);
   append(kCreateTrial, {{"study_id", 0}, {"datetime_start", time_now()}});
-  for (std::size_t i = 0; i < space.size(); ++i) {
+  for (std::size_t i = 0; i < space_.size(); ++i) {
     if (!point.is_active(i))
       continue;
     append(kSetParam, {{"trial_id", trial},
-                       {"param_name", space[i].name},
+                       {"param_name", space_[i].name},
                        {"param_value_internal", point[i]},
-                       {"distribution", distribution_of(space[i])}});
+                       {"distribution", distribution_of(space_[i])}});
   }
 }
 
@@ -320,46 +368,49 @@ void StudyJournal::reported(std::int64_t trial, const IntermediateValue& value) 
   if (last >= value.step)
     return;
   last = value.step;
-  if (std::isfinite(value.value)) {
+  const double written = sign_of(0) * value.value;
+  if (std::isfinite(written)) {
     append(kSetIntermediate,
-           {{"trial_id", trial}, {"step", value.step}, {"intermediate_value", value.value}});
+           {{"trial_id", trial}, {"step", value.step}, {"intermediate_value", written}});
   } else {
     append(kSetTrialAttribute,
            {{"trial_id", trial},
             {"system_attr",
-             {{kNonFinite, {{"step", value.step}, {"value", non_finite_text(value.value)}}}}}});
+             {{kNonFinite, {{"step", value.step}, {"value", non_finite_text(written)}}}}}});
   }
 }
 
-void StudyJournal::job_ended(const JobEnd& end) {
+void StudyJournal::job_ended(std::int64_t job, const JobResult& result, double elapsed) {
+  for (const IntermediateValue& value : result.intermediate)
+    reported(result.trial, value);
   // Optuna expects one attribute in a line. The job is the last: with it the others are there.
   const auto put = [&](const char* key, nlohmann::json value) {
     append(kSetTrialAttribute,
-           {{"trial_id", end.trial}, {"system_attr", {{key, std::move(value)}}}});
+           {{"trial_id", result.trial}, {"system_attr", {{key, std::move(value)}}}});
   };
-  if (!end.error.empty())
-    put(kError, end.error);
-  if (!end.constraints.empty())
-    put(kConstraints, end.constraints);
-  put(kJob, {{"number", end.job},
-             {"paused", end.state == TrialState::kPaused},
-             {"epoch", end.epoch},
-             {"seconds", end.seconds},
-             {"elapsed", end.elapsed}});
-  if (end.state == TrialState::kPaused)
+  if (!result.error.empty())
+    put(kError, result.error);
+  if (!result.constraints.empty())
+    put(kConstraints, result.constraints);
+  put(kJob, {{"number", job},
+             {"paused", result.state == TrialState::kPaused},
+             {"epoch", result.epoch},
+             {"seconds", result.seconds},
+             {"elapsed", elapsed}});
+  if (result.state == TrialState::kPaused)
     return;
-  for (const auto& [state, code] : kStates) {
-    if (state == end.state) {
-      append(kSetState,
-             {{"trial_id", end.trial},
-              {"state", code},
-              {"values", end.values.empty() ? nlohmann::json() : nlohmann::json(end.values)},
-              {"datetime_complete", time_now()}});
-    }
-  }
+  nlohmann::json values;
+  for (std::size_t i = 0; i < result.values.size(); ++i)
+    values.push_back(sign_of(i) * result.values[i]);
+  const auto code = std::find_if(std::begin(kStates), std::end(kStates),
+                                 [&](const auto& state) { return state.first == result.state; });
+  append(kSetState, {{"trial_id", result.trial},
+                     {"state", code->second},
+                     {"values", std::move(values)},
+                     {"datetime_complete", time_now()}});
 }
 
-void StudyJournal::trains_last(const LastTraining& last) {
+void StudyJournal::last_training_began(const LastTraining& last) {
   last_training_ = last;
   nlohmann::json written = {{"trial", last.trial}};
   if (last.until)

@@ -18,7 +18,7 @@ std::vector<double> StudyRecord::in_document(const std::vector<double>& values) 
 TrialSummary StudyRecord::summary(const StudyTrial& trial) const {
   TrialSummary summary;
   summary.number = trial.now.number;
-  summary.state = trial.is_cancelled ? "cancelled" : state_text(trial.now.state);
+  summary.state = trial.is_cancelled() ? "cancelled" : state_text(trial.now.state);
   const nlohmann::json params = settings_.space.to_json(trial.now.point);
   for (const auto& [name, value] : params.items())
     summary.params.emplace_back(name, value.dump());
@@ -68,7 +68,7 @@ nlohmann::json StudyRecord::of_trial(const Trial& shown, const StudyTrial& trial
     return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
   };
   nlohmann::json record{{"number", shown.number},
-                        {"state", trial.is_cancelled ? "cancelled" : state_text(shown.state)},
+                        {"state", trial.is_cancelled() ? "cancelled" : state_text(shown.state)},
                         {"params", settings_.space.to_json(shown.point)}};
   if (is_complete(shown)) {
     record["values"] = in_document(shown.values);
