@@ -135,7 +135,7 @@ TEST_F(StudyJournalTest, RefusesAnEndThatThereIsNot) {
     return R"({"op_code":3,"study_id":0,"system_attr":{"treadle:ended":)" + how + "}}";
   };
   EXPECT_EQ(refusal(ended(R"({"reason":"time","text":"t","jobs":1})")), "none");
-  EXPECT_THAT(refusal(ended(R"({"jobs":-1})")), HasSubstr("in a way that there is not"));
+  EXPECT_THAT(refusal(ended(R"({"jobs":-1})")), HasSubstr("in an unknown way"));
   EXPECT_THAT(refusal(ended(std::string(1000, '['))), HasSubstr("is no line of a journal"));
 }
 

@@ -94,7 +94,7 @@ bool report(StudyTrial& trial, std::int64_t epoch, const std::optional<Number>& 
   summary.epoch = epoch;
   TrialFit& fit = trial.training->fits[0];
   if (!fit.slot)
-    fit.slot.emplace();
+    fit.slot = TrialFit::Slot{};
   return trial.report(fit, summary, objective);
 }
 

@@ -34,10 +34,9 @@ void StudyHistory::end_untrained(std::int64_t job, const JobResult& result) {
   journal_.job_ended(job, result, time_.elapsed());
 }
 
-const nlohmann::json& StudyHistory::end_early(const nlohmann::json& how) {
+void StudyHistory::end_early(const nlohmann::json& how) {
   if (journal_.ended().is_null())
     journal_.search_ended(shared_ != nullptr ? shared_->end(how) : how);
-  return journal_.ended();
 }
 
 const nlohmann::json& StudyHistory::find_early_end() {

@@ -41,9 +41,8 @@ class StudyHistory {
   bool end(std::int64_t job, const JobResult& result);
   /// Ends a job without training, as every process does by itself.
   void end_untrained(std::int64_t job, const JobResult& result);
-  /// Ends the study early, in the form of ended_by_time(), unless that was done: returns the end
-  /// that stands.
-  const nlohmann::json& end_early(const nlohmann::json& how);
+  /// Ends the study early, in the form of ended_by_time(), unless that was done.
+  void end_early(const nlohmann::json& how);
   /// How the study was ended early, by whichever process; null: it was not.
   const nlohmann::json& find_early_end();
 

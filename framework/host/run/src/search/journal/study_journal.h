@@ -27,12 +27,8 @@ struct JournaledTrial {
   };
 
   nlohmann::json params;  ///< in the form of SearchSpace::to_json()
-  std::vector<IntermediateValue> intermediate;
-  std::vector<Job> jobs;
-  TrialState state = TrialState::kRunning;  ///< once it has ended
-  std::vector<double> values;
-  std::vector<double> constraints;
-  std::string error;
+  std::vector<Job> jobs = {};
+  JobResult end = {.state = TrialState::kRunning};  ///< of the last job; kRunning: it has none
 };
 
 /// The last training of a search, with the document of this trial.
@@ -105,6 +101,8 @@ class StudyJournal {
   JournaledTrial& trial_in(const nlohmann::json& line, const std::string& place);
   bool has_all_values(const JournaledTrial& trial) const;
   double sign_of(std::size_t objective) const { return maximizes_[objective] ? -1.0 : 1.0; }
+  void set_attribute(const char* key, nlohmann::json value);
+  void set_attribute(std::int64_t trial, const char* key, nlohmann::json value);
   void append(int operation, nlohmann::json fields);
 
   const std::filesystem::path path_;

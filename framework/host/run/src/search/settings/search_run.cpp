@@ -14,8 +14,7 @@
 namespace treadle::internal {
 namespace {
 
-/// What a study needs from time to time, on a thread of its own: it is ended when its time is up,
-/// and learns what other processes have done.
+/// Calls Study::tick() on a thread of its own, and stops the fits that it returns.
 class StudyClock {
  public:
   StudyClock(FitRunner& runner, Study& study)

@@ -29,6 +29,11 @@ struct JobResult {
   double seconds = 0;  ///< of one worker, in this job
 };
 
+/// The epoch of the last value; 0: none.
+inline std::int64_t last_step(const std::vector<IntermediateValue>& values) {
+  return values.empty() ? 0 : values.back().step;
+}
+
 nlohmann::json to_json(const JobResult& result);
 
 /// The properties of a job that its result must have.

@@ -42,7 +42,6 @@ Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
               .may_stop_early = run.workflow().resolved.at("training").contains("early_stopping")}),
       budget_(times_, settings_.ensemble ? settings_.ensemble->size : 0, run.budget.workers(),
               /*needs_complete=*/objectives_.size() > 1 || objectives_.have_constraints()) {
-  end_early(history_.find_early_end());
   if (settings_.asynchronous) {
     run_.log.note(
         "search: it is asynchronous, so its trials depend on which of them ended first; another "
@@ -125,9 +124,6 @@ Study::Tick Study::tick() {
       return tick;
     const std::chrono::duration<double> interval(std::min(shared_->lease() / 4, 1.0));
     next_poll_ = now + std::chrono::duration_cast<SearchTime::Clock::duration>(interval);
-    shared_->fetch();
-    if (!jobs_.sequence().is_over())
-      end_early(history_.find_early_end());
     jobs_.poll();
     const std::vector<std::string> stop = jobs_.fits_to_stop();
     tick.stop.insert(tick.stop.end(), stop.begin(), stop.end());
@@ -157,13 +153,8 @@ void Study::end_by_time() {
     if (sequence.trial_of(job) == *best && sequence.has_ended(job))
       jobs = sequence.ended_from(job);
   }
-  end_early(history_.end_early(ended_by_time(jobs, *time_.left(), best)));
-}
-
-/// `ended`: null: the study was not ended early.
-void Study::end_early(const nlohmann::json& ended) {
-  if (!ended.is_null())
-    jobs_.end_after(ended.at("jobs").get<std::size_t>());
+  history_.end_early(ended_by_time(jobs, *time_.left(), best));
+  jobs_.find_early_end();
 }
 
 nlohmann::json Study::ended() const {

@@ -101,7 +101,6 @@ class Study final : public FitPlanner {
  private:
   double seconds_for_trials();
   void end_by_time();
-  void end_early(const nlohmann::json& ended);
   nlohmann::json ended() const;
   void begin_best(Orders& orders);
   std::optional<SearchTime::Clock::time_point> deadline_of_last() const;

@@ -33,11 +33,6 @@ bool TrialTraining::any_is(TrialFit::State state) const {
                      [&](const TrialFit& fit) { return fit.state == state; });
 }
 
-bool TrialTraining::all_have_ended() const {
-  return std::all_of(fits.begin(), fits.end(),
-                     [](const TrialFit& fit) { return fit.state == TrialFit::State::kEnded; });
-}
-
 bool TrialTraining::have_all_reached(std::int64_t epoch) const {
   return std::all_of(fits.begin(), fits.end(), [&](const TrialFit& fit) {
     return fit.state == TrialFit::State::kEnded ||
@@ -151,10 +146,7 @@ void StudyTrial::end_job(const JobResult& result) {
 }
 
 std::int64_t own_epochs(const StudyTrial& trial) {
-  const auto last = [](const std::vector<IntermediateValue>& values) {
-    return values.empty() ? 0 : values.back().step;
-  };
-  return std::max<std::int64_t>(0, last(trial.now.intermediate) - last(trial.inherited));
+  return std::max<std::int64_t>(0, last_step(trial.now.intermediate) - last_step(trial.inherited));
 }
 
 std::vector<IntermediateValue> mean_of_folds(const std::vector<TrialFit>& fits) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,13 +45,15 @@ struct TrialFit {
 
 /// The fits of a trial that may still be trained.
 struct TrialTraining {
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
   std::unique_ptr<CrossValidation> folds;
   std::vector<TrialFit> fits = {};
 
   std::size_t fold_of(const FitId& id) const;
   TrialFit& fit(const FitId& id) { return fits[fold_of(id)]; }
   bool any_is(TrialFit::State state) const;
-  bool all_have_ended() const;
+  bool all_have_ended() const { return have_all_reached(kNever); }
   /// Whether each fit has ended or has a value of this epoch or a later one.
   bool have_all_reached(std::int64_t epoch) const;
   /// Orders the fits that neither run, nor have ended, nor begin with the weights of a fit that has

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 #include <treadle/base/error.h>
@@ -22,7 +21,9 @@ TrialJobs::TrialJobs(RunParts& run, const SearchSettings& settings, const TrialP
       sequence_(settings, streams_of_search(run.workflow()), objectives_.maximizes(0),
                 history.journal().points()),
       record_(settings, objectives_),
-      files_(run.folder, settings.keep) {}
+      files_(run.folder, settings.keep) {
+  find_early_end();
+}
 
 bool TrialJobs::order(Orders& orders) {
   // Processes that share a study would not cancel a paused trial at the same job: there it ends
@@ -213,8 +214,7 @@ void TrialJobs::failed(const FitId& id, const Error& error) {
 /// Whether all that the newest job of a trial trains is there for a verdict, or its end.
 bool TrialJobs::is_due(const StudyTrial& trial) const {
   return trial.stage > JobStage::kInterrupted ||
-         trial.training->have_all_reached(
-             trial.next_evaluation.value_or(std::numeric_limits<std::int64_t>::max()));
+         trial.training->have_all_reached(trial.next_evaluation.value_or(TrialTraining::kNever));
 }
 
 /// Ends the newest job of a trial once none of its fits runs.
@@ -285,12 +285,17 @@ void TrialJobs::announce(const StudyTrial& trial) {
                       RunObserver& observer) { observer.trial_changed(summary, search); });
 }
 
+// The end of the study, and other processes.
+
+void TrialJobs::find_early_end() {
+  if (const nlohmann::json& ended = history_.find_early_end(); !ended.is_null())
+    sequence_.end_after(ended.at("jobs").get<std::size_t>());
+}
+
 void TrialJobs::poll() {
   shared()->fetch();
-  if (!sequence_.is_over()) {
-    if (const nlohmann::json& ended = history_.find_early_end(); !ended.is_null())
-      sequence_.end_after(ended.at("jobs").get<std::size_t>());
-  }
+  if (!sequence_.is_over())
+    find_early_end();
   for (std::size_t job = 0; job < sequence_.size(); ++job) {
     StudyTrial& trial = trial_at(sequence_.trial_of(job));
     if (sequence_.has_ended(job) || trial.stage == JobStage::kInterrupted || find_end(trial))

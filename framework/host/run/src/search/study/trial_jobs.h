@@ -47,15 +47,14 @@ class TrialJobs {
 
   /// Reads the ends that other processes know, and prolongs the leases of this one.
   void poll();
-  /// Limits the study to its first `jobs` jobs.
-  void end_after(std::size_t jobs) { sequence_.end_after(jobs); }
+  /// Limits the study to its first jobs if the history has an early end.
+  void find_early_end();
   /// Paths of the fits that run although the study has ended. Those of a job that is a part of the
   /// study, for whose end there was no time, fail.
   std::vector<std::string> fits_to_stop();
 
   const JobSequence& sequence() const { return sequence_; }
   const std::vector<StudyTrial>& trials() const { return trials_; }
-  TrialFiles& files() { return files_; }
   const TrialFiles& files() const { return files_; }
 
  private:
