@@ -1242,21 +1242,22 @@ TEST(Search, NotesAPrunerThatJudgesNoTrialBeforeItsEnd) {
   };
   const auto idle = [](const std::string& name, const std::string& why) {
     return ElementsAre("search: the pruner \"" + name + "\" never ends a trial early: " + why +
-                       "; let it judge earlier, raise \"training.epochs\", or leave \"pruner\" "
+                       "; let it evaluate earlier, raise \"training.epochs\", or leave \"pruner\" "
                        "out");
   };
   const Json asha{{"use", "asha"}, {"min_resource", 2}};
 
-  EXPECT_THAT(notes(asha), idle("asha", "it first judges after epoch 2, and trials have 2 epochs"));
+  EXPECT_THAT(notes(asha),
+              idle("asha", "it first evaluates them after epoch 2, and trials have 2 epochs"));
   EXPECT_THAT(notes(asha, {{"epochs", 3}}), IsEmpty());
   EXPECT_THAT(notes({{"use", "median"}, {"n_warmup_steps", 4}}),
-              idle("median", "it first judges after epoch 5, and trials have 2 epochs"));
+              idle("median", "it first evaluates them after epoch 5, and trials have 2 epochs"));
   EXPECT_THAT(notes({{"use", "median"}, {"n_warmup_steps", 0}}), IsEmpty());
   EXPECT_THAT(notes({{"use", "hyperband"}, {"min_resource", 1}, {"max_resource", 1}}),
-              idle("hyperband", "it judges none of them, and trials have 2 epochs"));
-  // Epochs that are not validated have no value for a pruner.
+              idle("hyperband", "it evaluates none of them, and trials have 2 epochs"));
+  // Epochs that are not validated have no value to evaluate.
   EXPECT_THAT(notes(asha, {{"epochs", 4}, {"evaluate_every", 4}}),
-              idle("asha", "it first judges after epoch 4, and trials have 4 epochs"));
+              idle("asha", "it first evaluates them after epoch 4, and trials have 4 epochs"));
 
   Json document = document_of();
   document["search"]["pruner"] = asha;

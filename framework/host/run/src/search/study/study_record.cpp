@@ -1,6 +1,5 @@
 #include "search/study/study_record.h"
 
-#include <cmath>
 #include <string>
 
 #include "search/study/best_trials.h"
@@ -18,7 +17,7 @@ std::vector<double> StudyRecord::in_document(const std::vector<double>& values) 
 TrialSummary StudyRecord::summary(const StudyTrial& trial) const {
   TrialSummary summary;
   summary.number = trial.now.number;
-  summary.state = trial.is_cancelled ? "cancelled" : state_text(trial.now.state);
+  summary.state = trial.is_cancelled() ? "cancelled" : state_text(trial.now.state);
   const nlohmann::json params = settings_.space.to_json(trial.now.point);
   for (const auto& [name, value] : params.items())
     summary.params.emplace_back(name, value.dump());
@@ -66,7 +65,7 @@ SearchProgress StudyRecord::progress(const std::vector<StudyTrial>& trials, doub
 SearchResult::Trial StudyRecord::of_trial(const Trial& shown, const StudyTrial& trial) const {
   SearchResult::Trial result;
   result.number = shown.number;
-  result.state = trial.is_cancelled ? "cancelled" : state_text(shown.state);
+  result.state = trial.is_cancelled() ? "cancelled" : state_text(shown.state);
   result.params = settings_.space.to_json(shown.point);
   if (is_complete(shown)) {
     const std::vector<double> values = in_document(shown.values);
