@@ -57,9 +57,8 @@ class Study final : public FitPlanner {
     bool has_orders = false;             ///< the runner must be woken
   };
   /// Ends the trials once the rest of the time budget is needed for the last training, and polls
-  /// the storage. Must be called often: the search ends for the best
-  /// trial that there is time for, not for one that is found too late. The next orders throw its
-  /// errors.
+  /// the storage. Must be called often: the search ends for the best trial that there is time for,
+  /// which is not one that is found too late. The next orders throw its errors.
   Tick tick();
   /// Bytes that the process may use. Nothing: without limit.
   std::optional<std::int64_t> memory_limit() const { return settings_.memory; }
