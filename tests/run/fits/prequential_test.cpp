@@ -200,8 +200,8 @@ TEST(Prequential, IsDrawnInTheReport) {
   const std::string report =
       read_file(trained(runtime, linear_on_sea(), workspace).folder / "report.html");
 
-  for (const char* part : {"adaptation-chart", "Changes of the task", "Over the windows",
-                           R"("changes":[{"row":500,"task":"group 1"})"})
+  for (const char* part :
+       {"\"timeline\"", "Changes of the task", "Over the windows", R"("row":500,"task":"group 1")"})
     EXPECT_THAT(report, HasSubstr(part));
 }
 

@@ -3,27 +3,32 @@
 #include <optional>
 #include <utility>
 
-#include "report/report_html.h"
-#include "report/report_page.h"
-#include "report/sections/report_adaptation.h"
-#include "report/sections/report_data.h"
-#include "report/sections/report_folds.h"
-#include "report/sections/report_model.h"
-#include "report/sections/report_search.h"
-#include "report/sections/report_sections.h"
-#include "report/sections/report_structure.h"
+#include "report/page/report_page.h"
+#include "report/sections/sections.h"
+#include "result/json_path.h"
 
 namespace treadle {
 namespace {
 
-std::string version(const ReportInput& input) {
-  const auto environment = input.result.find("environment");
-  if (environment == input.result.end() || !environment->is_object())
-    return {};
-  const auto treadle = environment->find("treadle");
-  return treadle != environment->end() && treadle->is_string()
-             ? html::escape(treadle->get_ref<const std::string&>())
-             : std::string();
+using internal::text_at_path;
+using report::List;
+
+/// Name and date, task, folds and model.
+std::string subtitle(const ReportInput& input, const report::Numbers& numbers) {
+  const nlohmann::json& architecture =
+      internal::at_path(input.result, {"model_info", "architecture"});
+  const std::string folds = !numbers.folds.empty()
+                                ? std::to_string(numbers.folds.size()) + "-fold cross-validation"
+                                : std::string();
+  std::string text;
+  for (const std::string& part :
+       {text_at_path(input.result, {"started_at"}), text_at_path(input.result, {"task"}), folds,
+        architecture.is_string() ? architecture.get<std::string>()
+                                 : text_at_path(architecture, {"use"})}) {
+    if (!part.empty())
+      text += (text.empty() ? "" : " · ") + part;
+  }
+  return text;
 }
 
 /// The run without its search: the fits of the best trial's values, as those of an ordinary run.
@@ -31,33 +36,44 @@ ReportInput without_trials(const ReportInput& input) {
   return {input.name, input.result, input.document, report::own_curves(input), input.model};
 }
 
-std::string render(const ReportInput& input, const report::SearchReport* search) {
-  report::PageParts parts;
-  parts["name"] = html::escape(input.name);
-  parts["kind"] = "training report";
-  parts["version"] = version(input);
-  parts["subtitle"] = report::subtitle(input);
-  parts["body"] = report::headline(input) + report::metric_table(input) +
-                  report::baseline_table(input) + (search != nullptr ? search->html() : "") +
-                  report::folds_card(input) + report::structures(input) +
-                  report::adaptation(input) + report::curves(input) + report::result_tables(input) +
-                  report::model_parts(input) + report::data_section(input) +
-                  report::background(input);
-  nlohmann::json data = report::chart_data(input);
-  if (search != nullptr)
-    data["search"] = search->data();
-  parts["data"] = html::script_json(data);
-  return report::page(std::move(parts));
-}
-
 }  // namespace
 
+nlohmann::json report_document(const ReportInput& given) {
+  const ReportInput input = without_trials(given);
+  const nlohmann::json& result = input.result;
+  const report::Numbers numbers = report::read_numbers(result);
+  nlohmann::json document{{"title", input.name},
+                          {"kind", "training report"},
+                          {"version", text_at_path(input.result, {"environment", "treadle"})},
+                          {"subtitle", subtitle(input, numbers)},
+                          {"blocks", nlohmann::json::array()}};
+  const auto add = [&](const List& blocks) {
+    for (const nlohmann::json& block : blocks) {
+      if (!block.is_null())
+        document["blocks"].push_back(block);
+    }
+  };
+  add({report::headline(result, numbers), report::result_section(input, numbers),
+       report::baselines(result, numbers)});
+  if (const std::optional<report::SearchRecord> search = report::read_search(result)) {
+    document["search"] = report::search_data(*search, given);
+    add(report::search_section(*search, document["search"]));
+  }
+  add({report::folds_in_time(result)});
+  add(report::structures(result));
+  add(report::adaptation(result));
+  if (nlohmann::json epochs = report::epochs_of(input, numbers); !epochs.is_null())
+    document["epochs"] = std::move(epochs);
+  add(report::curves(document.value("epochs", nlohmann::json()), numbers));
+  add(report::result_tables(result, numbers));
+  add({report::model_parts(input.model),
+       report::data_section(internal::at_path(result, {"data"}))});
+  add(report::background(input));
+  return document;
+}
+
 std::string render_report(const ReportInput& input) {
-  std::optional<report::SearchRecord> record = report::read_search(input.result);
-  if (!record)
-    return render(input, nullptr);
-  const report::SearchReport search(*std::move(record), input);
-  return render(without_trials(input), &search);
+  return report::page(report_document(input));
 }
 
 }  // namespace treadle

@@ -1,0 +1,106 @@
+#include <set>
+#include <string>
+#include <utility>
+
+#include "report/sections/sections.h"
+#include "result/json_path.h"
+
+namespace treadle::report {
+namespace {
+
+using internal::at_path;
+using internal::text_at_path;
+
+/// "The model holds the weights of epoch 34, the best by r2."
+Json kept_weights(const Json& weights) {
+  const Json& epoch = at_path(weights, {"epoch"});
+  if (!epoch.is_number_integer())
+    return {};
+  const std::string held = at_path(weights, {"averaged"}) == true
+                               ? "The model holds the average of the weights at "
+                               : "The model holds the weights of ";
+  if (text_at_path(weights, {"chosen"}) != "best")
+    return note(List{held + "the last epoch, ", as("count", epoch), "."});
+  const std::string by = text_at_path(weights, {"by"});
+  return note(List{held + "epoch ", as("count", epoch),
+                   by.empty() ? ", the best." : ", the best by " + by + "."});
+}
+
+Json parts_table(const std::vector<std::vector<std::string>>& parts) {
+  constexpr std::size_t kTextColumns = 3;
+  if (parts.empty())
+    return {};
+  List columns;
+  for (const std::string& name : parts.front())
+    columns.push_back({{"name", name}, {"left", columns.size() < kTextColumns}});
+  return table(columns, List(parts.begin() + 1, parts.end()));
+}
+
+Json structure_card(const Json& structure) {
+  const Json& choices = at_path(structure, {"choices"});
+  std::set<std::string> operations;
+  for (const Json& choice : choices) {
+    const Json& weights = at_path(choice, {"weights"});
+    for (const auto& [name, unused] : weights.items())
+      operations.insert(name);
+  }
+  List columns{"place", Json{{"name", "chosen"}, {"left", true}}};
+  append(columns, List(operations.begin(), operations.end()));
+  List rows;
+  for (const Json& choice : choices) {
+    const Json& chosen = at_path(choice, {"chosen"});
+    List row{at_path(choice, {"name"}), chosen.is_string() ? chosen : Json("left out")};
+    for (const std::string& operation : operations) {
+      const Json& weight = at_path(choice, {"weights", operation});
+      row.push_back(weight.is_number() ? as("share", weight) : Json(""));
+    }
+    rows.emplace_back(std::move(row));
+  }
+  return card(
+      "Structure: " + text_at_path(structure, {"structure"}),
+      {table(columns, std::move(rows)),
+       note(List{
+           "Weights of the operations in the mixture at the end. ", as("code", "architecture.json"),
+           " beside this file is the document of the selected network: ",
+           as("code", "workflow-runner run architecture.json"), " trains it from scratch."})});
+}
+
+}  // namespace
+
+Json model_card(const Json& result) {
+  const Json& info = at_path(result, {"model_info"});
+  List rows;
+  const auto add = [&](const char* label, const char* key, const char* kind) {
+    const Json& stored = at_path(info, {key});
+    if (!stored.is_null() && stored != "" && stored != Json::array())
+      rows.push_back(List{label, as(kind, stored)});
+  };
+  add("name", "name", "setting");
+  add("version", "version", "setting");
+  add("architecture", "architecture", "setting");
+  add("parameters", "parameter_count", "count");
+  add("input shape", "input_shape", "shape");
+  add("output shape", "output_shape", "shape");
+  if (rows.empty())
+    return {};
+  return card("Model", {facts(std::move(rows)), kept_weights(at_path(result, {"weights"}))});
+}
+
+Json model_parts(const ModelDrawing& model) {
+  Json parts = parts_table(model.parts);
+  const std::size_t begin = model.svg.find("<svg");  // behind the XML declaration
+  if (begin == std::string::npos)
+    return card("Model graph", {std::move(parts)});
+  Json picture{
+      {"block", "picture"}, {"svg", model.svg.substr(begin)}, {"label", "The model's graph"}};
+  return group({card("Model graph", {std::move(picture)}), card("Nodes", {std::move(parts)})});
+}
+
+List structures(const Json& result) {
+  List cards;
+  for (const Json& structure : at_path(result, {"structures"}))
+    cards.push_back(structure_card(structure));
+  return cards;
+}
+
+}  // namespace treadle::report

@@ -1,0 +1,388 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "report/ped_anova.h"
+#include "report/sections/sections.h"
+#include "result/json_path.h"
+
+namespace treadle::report {
+namespace {
+
+using internal::at_path;
+using internal::text_at_path;
+using Trial = SearchRecord::Trial;
+using Objective = SearchRecord::Objective;
+
+constexpr std::size_t kShownTrials = 50;
+/// The distribution of fewer best trials says little (the advice of Optuna's documentation).
+constexpr std::size_t kEnoughBest = 5;
+/// Of all learning curves together, so that the page stays small and quick.
+constexpr std::size_t kMostCurvePoints = 60000;
+constexpr std::size_t kFewestPointsPerCurve = 12;
+
+bool has_several(const SearchRecord& search) {
+  return search.objectives.size() > 1;
+}
+
+Json direction_of(const Objective& objective) {
+  return List{objective.name + " ", as("soft", objective.maximizes ? "maximized" : "minimized")};
+}
+
+/// Appends to a list that commas separate.
+void enumerate(List& text, const List& more) {
+  if (!text.empty())
+    text.emplace_back(", ");
+  append(text, more);
+}
+
+/// The losses of trials, with those that break a constraint behind all that break none.
+std::vector<double> ordered_losses(const SearchRecord& search, std::size_t objective,
+                                   std::span<const std::size_t> places) {
+  double worst = 0;
+  for (const std::size_t place : places) {
+    const double loss = search.loss(place, objective);
+    if (std::isfinite(loss))
+      worst = std::max(worst, loss);
+  }
+  std::vector<double> losses;
+  for (const std::size_t place : places) {
+    const Trial& trial = search.trials[place];
+    const double loss = search.loss(place, objective);
+    losses.push_back(std::isfinite(loss) && !trial.is_feasible() ? worst + trial.violation : loss);
+  }
+  return losses;
+}
+
+/// By objective; empty where no complete trial has values in the space.
+std::vector<Importances> importances_of(const SearchRecord& search) {
+  std::vector<std::size_t> places;
+  std::vector<Point> points;
+  for (std::size_t i = 0; i < search.trials.size(); ++i) {
+    if (search.trials[i].is_complete() && search.trials[i].point) {
+      places.push_back(i);
+      points.push_back(*search.trials[i].point);
+    }
+  }
+  std::vector<Importances> importances;
+  if (!search.space || search.space->size() == 0 || places.empty())
+    return importances;
+  for (std::size_t i = 0; i < search.objectives.size(); ++i)
+    importances.push_back(ped_anova(*search.space, points, ordered_losses(search, i, places)));
+  return importances;
+}
+
+std::vector<std::size_t> largest_first(const std::vector<double>& shares) {
+  std::vector<std::size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
+  return order;
+}
+
+std::size_t count_of(const SearchRecord& search, std::string_view state) {
+  return static_cast<std::size_t>(
+      std::count_if(search.trials.begin(), search.trials.end(),
+                    [&](const Trial& trial) { return trial.state == state; }));
+}
+
+/// "60: 48 complete, 9 pruned, 3 failed".
+Json trials_by_state(const SearchRecord& search) {
+  List states;
+  std::size_t others = search.trials.size();
+  for (const std::string state : {"complete", "pruned", "paused", "failed", "cancelled"}) {
+    const std::size_t trials = count_of(search, state);
+    others -= trials;
+    if (trials > 0)
+      enumerate(states, {as("count", trials), " " + state});
+  }
+  if (others > 0)
+    enumerate(states, {as("count", others), " other"});
+  List text{as("count", search.trials.size()), states.empty() ? "" : ": "};
+  append(text, states);
+  const auto infeasible =
+      std::count_if(search.trials.begin(), search.trials.end(),
+                    [](const Trial& trial) { return trial.is_complete() && !trial.is_feasible(); });
+  if (infeasible > 0) {
+    append(text, {" ", as("soft", List{as("count", infeasible),
+                                       " of the complete ones violate a constraint"})});
+  }
+  return text;
+}
+
+/// "31: val_loss 0.25"; null without a best trial.
+Json best_value(const SearchRecord& search) {
+  if (!search.best || search.objectives.empty())
+    return {};
+  const Trial& best = search.trials[*search.best];
+  List values;
+  for (std::size_t i = 0; i < search.objectives.size(); ++i)
+    enumerate(values, {search.objectives[i].name + " ", best.values[i]});
+  return List{std::to_string(best.number) + ": ", std::move(values)};
+}
+
+/// "trials 1, 3: log_loss 0.125"; null without an ensemble.
+Json members_of(const Json& ensemble) {
+  if (!ensemble.is_object())
+    return {};
+  List members;
+  for (const Json& member : at_path(ensemble, {"members"}))
+    enumerate(members, {as("setting", at_path(member, {"trial"}))});
+  return List{"trials ", std::move(members), ": " + text_at_path(ensemble, {"objective"}) + " ",
+              at_path(ensemble, {"validation"})};
+}
+
+Json overview_card(const SearchRecord& search) {
+  List objectives;
+  for (const Objective& objective : search.objectives)
+    enumerate(objectives, {direction_of(objective)});
+  const bool several = has_several(search);
+  const Json on_front = as("count", search.pareto.size());
+  const Json members = members_of(at_path(search.written, {"ensemble"}));
+  List blocks{
+      facts({List{"trials", trials_by_state(search)},
+             List{"ended", at_path(search.written, {"ended", "text"})},
+             List{several ? "objectives" : "objective",
+                  objectives.empty() ? Json() : Json(objectives)},
+             List{"Pareto front",
+                  several && !search.pareto.empty() ? Json(List{on_front, " trials"}) : Json()},
+             List{several ? "the model's trial" : "best trial", best_value(search)},
+             List{"ensemble", members}, List{"tuner", at_path(search.written, {"tuner"})},
+             List{"pruner", at_path(search.written, {"pruner"})}}),
+      note(count_of(search, "complete") == 0
+               ? "No trial is complete, so there are no values to compare."
+               : "Trials were compared by their validation rows, so the best value is "
+                 "optimistic. The result above is of the training after the search, which draws "
+                 "other random numbers than the trial did.")};
+  if (!members.is_null()) {
+    blocks.push_back(
+        note("The ensemble predicts in place of the best trial: predict, evaluate and runs export "
+             "use it. The result above, and the model in this report, are those of the best trial "
+             "alone."));
+  }
+  if (at_path(search.written, {"asynchronous"}) == true) {
+    blocks.push_back(
+        note("The search was asynchronous: its trials depend on which of them ended first. "
+             "Another run of the document may make other ones."));
+  }
+  return card("Search", std::move(blocks));
+}
+
+Json best_card(const SearchRecord& search) {
+  if (!search.best)
+    return {};
+  const Trial& trial = search.trials[*search.best];
+  List rows;
+  const Json& params = at_path(trial.written, {"params"});
+  for (const auto& [name, value] : params.items())
+    rows.push_back(List{as("path", name), as("code", as("setting", value))});
+  return card(
+      (has_several(search) ? "Values of trial " : "Best values: trial ") +
+          std::to_string(trial.number),
+      {facts(std::move(rows)),
+       note(List{as("code", "best.json"), " beside this file is the document with these values: ",
+                 as("code", "workflow-runner run best.json"),
+                 " trains the model of this trial again, ", as("code", "--set training.epochs=100"),
+                 " trains it longer."})});
+}
+
+/// "optimizer.momentum if optimizer is sgd or adamw".
+Json dimension_label(const SearchSpace& space, const Dimension& dimension) {
+  if (!dimension.when)
+    return as("path", dimension.name);
+  const Dimension& parent = space[*space.find(dimension.when->parent)];
+  List condition{"if " + parent.name + " is "};
+  for (const std::size_t choice : dimension.when->choices) {
+    if (condition.size() > 1)
+      condition.emplace_back(" or ");
+    condition.push_back(as("setting", parent.choices[choice]));
+  }
+  return List{as("path", dimension.name), " ", as("soft", std::move(condition))};
+}
+
+List importance_blocks(const SearchSpace& space, const Importances& importances) {
+  if (importances.best == 0)
+    return {note("Fewer than three complete trials have a value.")};
+  if (std::all_of(importances.shares.begin(), importances.shares.end(),
+                  [](double share) { return share == 0; }))
+    return {note("Nothing sets the best trials apart.")};
+  List bars;
+  for (const std::size_t d : largest_first(importances.shares)) {
+    bars.push_back({{"label", dimension_label(space, space[d])}, {"share", importances.shares[d]}});
+  }
+  return {Json{{"block", "bars"}, {"bars", std::move(bars)}},
+          note(List{
+              "The share of each value in whether a trial is among the best ",
+              as("count", importances.best), " of ", as("count", importances.trials),
+              importances.best < kEnoughBest ? ". So few say little: take it as a guess." : "."})};
+}
+
+Json importance_card(const SearchRecord& search, const std::vector<Importances>& importances) {
+  List blocks;
+  for (std::size_t i = 0; i < importances.size(); ++i) {
+    if (has_several(search))
+      blocks.push_back({{"block", "heading"}, {"text", direction_of(search.objectives[i])}});
+    append(blocks, importance_blocks(*search.space, importances[i]));
+  }
+  blocks.push_back(
+      note("PED-ANOVA (Watanabe et al. 2023) of the complete trials, which looks at each value by "
+           "itself."));
+  return card("Importance", std::move(blocks));
+}
+
+/// A table of trials, by their places in "search" of the document.
+Json trials_block(const std::vector<std::size_t>& places) {
+  return {{"block", "trials"}, {"places", places}, {"shown", kShownTrials}};
+}
+
+List pareto_cards(const SearchRecord& search) {
+  if (!has_several(search) || search.pareto.empty())
+    return {};
+  List content{trials_block(search.pareto),
+               note("No other trial is as good in every objective and better in one.")};
+  if (search.objectives.size() > 2)
+    return {card("Pareto front", std::move(content))};
+  return {card("Pareto front", {chart("pareto")}),
+          card("Trials of the Pareto front", std::move(content))};
+}
+
+/// The dimensions by their importance for the first objective.
+List comparing_cards(const SearchRecord& search, const Importances& importances) {
+  const std::vector<std::size_t> order = largest_first(importances.shares);
+  return {
+      card("Parallel coordinates",
+           {chart("parallel", {{"order", order},
+                               {"label",
+                                "The values of each complete trial as a line; the table of "
+                                "trials has them as numbers"}}),
+            note("A line is a complete trial; the stronger its color, the better. Drag along "
+                 "an axis to select a range.")}),
+      card("Slices", {chart("slices", {{"order", order}}),
+                      note(std::string("A point is a complete trial; the stronger its color, the "
+                                       "later.") +
+                           (search.has_constraints ? " Hollow ones violate a constraint." : ""))})};
+}
+
+/// The dimensions; without a space all paths that occur.
+std::vector<std::string> paths_of(const SearchRecord& search) {
+  std::vector<std::string> paths;
+  if (search.space) {
+    for (const Dimension& dimension : search.space->dimensions())
+      paths.push_back(dimension.name);
+    return paths;
+  }
+  for (const Trial& trial : search.trials) {
+    const Json& params = at_path(trial.written, {"params"});
+    for (const auto& [path, unused] : params.items())
+      paths.push_back(path);
+  }
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  return paths;
+}
+
+Json dimension_data(const Dimension& dimension) {
+  Json data{{"conditional", dimension.when.has_value()}};
+  if (dimension.kind == Dimension::Kind::kChoice) {
+    data["choices"] = dimension.choices;
+  } else {
+    data.update({{"low", dimension.low},
+                 {"high", dimension.high},
+                 {"log", dimension.log},
+                 {"integer", dimension.kind == Dimension::Kind::kInteger}});
+  }
+  return data;
+}
+
+Json trial_data(const Trial& trial, const std::vector<std::string>& paths) {
+  Json data{{"number", trial.number},
+            {"state", trial.state},
+            {"values", trial.values},
+            {"params", Json::array()},
+            {"feasible", trial.is_feasible()},
+            {"violation", trial.violation},
+            {"error", text_at_path(trial.written, {"error"})},
+            {"epochs", at_path(trial.written, {"epochs"})},
+            {"point", nullptr}};
+  for (const std::string& path : paths)
+    data["params"].push_back(at_path(trial.written, {"params", path}));
+  for (std::size_t d = 0; trial.point && d < trial.point->size(); ++d)
+    data["point"].push_back((*trial.point)[d]);
+  return data;
+}
+
+/// The trials that have a curve: every n-th point and the last.
+Json curves_data(const std::vector<SearchRecord::Curve>& curves) {
+  const auto drawn = static_cast<std::size_t>(
+      std::count_if(curves.begin(), curves.end(),
+                    [](const SearchRecord::Curve& curve) { return !curve.epochs.empty(); }));
+  const std::size_t most =
+      std::max(kFewestPointsPerCurve, kMostCurvePoints / std::max<std::size_t>(drawn, 1));
+  Json data = Json::array();
+  for (std::size_t trial = 0; trial < curves.size(); ++trial) {
+    const std::size_t points = curves[trial].epochs.size();
+    if (points == 0)
+      continue;
+    const std::size_t stride = (points + most - 1) / most;
+    Json kept = Json::array();
+    for (std::size_t i = 0; i < points; ++i) {
+      if (i % stride == 0 || i + 1 == points)
+        kept.push_back({curves[trial].epochs[i], curves[trial].values[i]});
+    }
+    data.push_back({{"trial", trial}, {"points", std::move(kept)}});
+  }
+  return data;
+}
+
+}  // namespace
+
+List search_section(const SearchRecord& search, const Json& data) {
+  const std::vector<Importances> importances = importances_of(search);
+  const bool has_history = !search.trials.empty() && !search.objectives.empty();
+  Json history = has_history ? card("Optimization history", {chart("history")}) : Json();
+  List blocks{group({overview_card(search), best_card(search)})};
+  blocks.push_back(importances.empty()
+                       ? std::move(history)
+                       : group({std::move(history), importance_card(search, importances)}));
+  append(blocks, pareto_cards(search));
+  if (!importances.empty())
+    append(blocks, comparing_cards(search, importances.front()));
+  const Json& curves = data.at("curves");
+  if (std::any_of(curves.begin(), curves.end(), [](const Json& one) { return !one.empty(); }))
+    blocks.push_back(card("Learning curves of the trials", {chart("learning")}));
+  if (!search.trials.empty()) {
+    Json trials = trials_block(best_first(search));
+    trials["csv"] = "trials.csv";
+    blocks.push_back(card("Trials", {std::move(trials)}));
+  }
+  return blocks;
+}
+
+Json search_data(const SearchRecord& search, const ReportInput& input) {
+  const std::vector<std::string> paths = paths_of(search);
+  Json data{{"objectives", Json::array()},
+            {"best", search.best ? Json(*search.best) : Json()},
+            {"pareto", search.pareto},
+            {"paths", paths},
+            {"constrained", search.has_constraints},
+            {"trials", Json::array()},
+            {"dimensions", Json::array()},
+            {"curves", Json::array()}};
+  for (std::size_t i = 0; i < search.objectives.size(); ++i) {
+    const Objective& objective = search.objectives[i];
+    data["objectives"].push_back({{"name", objective.name}, {"maximizes", objective.maximizes}});
+    data["curves"].push_back(curves_data(trial_curves(search, input, i)));
+  }
+  for (const Trial& trial : search.trials)
+    data["trials"].push_back(trial_data(trial, paths));
+  if (search.space) {
+    for (const Dimension& dimension : search.space->dimensions())
+      data["dimensions"].push_back(dimension_data(dimension));
+  }
+  return data;
+}
+
+}  // namespace treadle::report
