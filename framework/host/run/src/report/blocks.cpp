@@ -36,6 +36,16 @@ Json facts(List rows) {
   return block("facts", "rows", std::move(rows));
 }
 
+List facts_in(const Json& record, std::initializer_list<Fact> wanted) {
+  List rows;
+  for (const Fact& fact : wanted) {
+    const Json value = record.is_object() ? record.value(fact.key, Json()) : Json();
+    if (!value.is_null() && value != "" && value != Json::array())
+      rows.push_back(List{fact.label, as(fact.kind, value)});
+  }
+  return rows;
+}
+
 Json table(List columns, List rows, std::size_t shown, std::string_view noun) {
   const bool is_folded = rows.size() > shown;
   Json made = block("table", "rows", std::move(rows));

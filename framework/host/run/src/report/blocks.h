@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <limits>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,13 @@ Json group(List cards);
 Json note(Json text);
 /// Null without rows. Rows whose value is null are left out.
 Json facts(List rows);
+/// A row of facts for each of these members of a record that it has.
+struct Fact {
+  const char* label;
+  const char* key;
+  const char* kind;
+};
+List facts_in(const Json& record, std::initializer_list<Fact> wanted);
 /// Null without rows. The first cell of a row is its head. Rows beyond `shown` are folded, and
 /// called "3 more trials".
 Json table(List columns, List rows, std::size_t shown = std::numeric_limits<std::size_t>::max(),

@@ -316,7 +316,6 @@ TEST(SearchReport, ListsTrialsThatViolateAConstraintBehindThoseThatViolateNone) 
 
   EXPECT_THAT(listed(document, "Trials"), ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(document["search"]["trials"][1]["violation"], 0.75);
-  EXPECT_THAT(notes(card(document, "Slices")), HasSubstr("Hollow ones violate a constraint."));
   EXPECT_EQ(of_trials(document["search"], "feasible"), Json({true, false, true, true}));
   EXPECT_EQ(document["search"]["constrained"], true);
   EXPECT_THAT(text(row(card(document, "Search"), "trials")),

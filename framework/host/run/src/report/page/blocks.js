@@ -36,12 +36,13 @@ const blocks = {
   epochs,
   trials,
   chart(block, controls, title) {
-    const canvas = element("canvas", { role: "img", "aria-label": block.label || element("b", {}, inline(title)).textContent });
+    const canvas = element("canvas", { role: "img", "aria-label": element("b", {}, inline(title)).textContent });
     return charts[block.chart](canvas, block, controls) || element("div", { class: "chart" }, canvas);
   },
 };
 const make = (block, controls, title) => blocks[block.block](block, controls, title);
 
+const caption = (text) => element("p", { class: "note" }, text);
 const scrolling = (...content) => element("div", { class: "scroll tall" }, ...content);
 
 // A column is its name, or an object with it.
@@ -83,7 +84,7 @@ function confusion({ row_labels, column_labels, values }) {
   };
   const head = element("tr", {}, element("th", { class: "axis" }, "actual ↓ predicted →"),
     ...values[0].map((unused, j) => element("th", { scope: "col" }, label(column_labels, j))), element("th", { class: "axis" }, "rows"));
-  return joined([element("p", { class: "note" }, "Rows are the actual classes, columns the predicted ones; percentages are of the row."),
+  return joined([caption("Rows are the actual classes, columns the predicted ones; percentages are of the row."),
     scrolling(element("table", { class: "confusion" }, element("thead", {}, head), element("tbody", {}, ...values.map(line))))]);
 }
 
@@ -122,7 +123,7 @@ function epochs() {
   const all = fits.reduce((sum, fit) => sum + fit.epochs, 0);
   const table = grid(several ? [{ name: "training" }, ...heads] : heads, rows);
   if (rows.length === all) return table;
-  return joined([element("p", { class: "note" }, count(rows.length) + " of " + count(all) + " epochs are shown; history.csv beside this file has all."), table]);
+  return joined([caption(count(rows.length) + " of " + count(all) + " epochs are shown; history.csv beside this file has all."), table]);
 }
 
 function saveAs(name, text) {

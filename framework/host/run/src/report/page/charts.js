@@ -247,7 +247,7 @@ function errors({ tables }) {
       Math.sqrt(mean(known, ([actual, predicted]) => (actual - predicted) ** 2)), mean(known, ([actual, predicted]) => actual - predicted)];
   };
   const table = grid(["output", "mean absolute", "root mean square", "mean of actual − predicted"], outputsOf(tables).map(line));
-  return joined([table, element("p", { class: "note" }, "Of the sample of " + count(most) + " evaluated rows that is drawn here, in the data's units.")]);
+  return joined([table, caption("Of the sample of " + count(most) + " evaluated rows that is drawn here, in the data's units.")]);
 }
 
 // Dashed lines with names above them, as far as these have room.

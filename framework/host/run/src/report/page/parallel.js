@@ -13,6 +13,7 @@ charts.parallel = (canvas, block, controls) => {
   const base = element("canvas");
   let size = { width: 0, height: 0, ratio: 1 };
   let lit = null;
+  canvas.setAttribute("aria-label", "The values of each complete trial as a line; the table of trials has them as numbers");
   controls.append(clear);
   objectivePicker(controls);
   frame.style.minWidth = PAD.left + PAD.right + ROOM * (axes.length - 1) + "px";
@@ -99,7 +100,7 @@ charts.parallel = (canvas, block, controls) => {
   drawings.push({ key: "search", draw: paint });
   new ResizeObserver(() => { if (frame.clientWidth !== size.width) paint(); }).observe(frame);
   watchPointer();
-  return joined([element("div", { class: "scroll" }, frame), hint]);
+  return joined([element("div", { class: "scroll" }, frame), caption("A line is a complete trial; the stronger its color, the better. Drag along an axis to select a range."), hint]);
 
   function watchPointer() {
     let dragged = null;  // { a, from }

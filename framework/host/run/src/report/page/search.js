@@ -175,7 +175,8 @@ charts.slices = (canvas, block, controls) => {
     }));
     return element("figure", {}, element("figcaption", {}, search.paths[d]), element("div", { class: "chart slice" }, slice));
   };
-  return element("div", { class: "slices" }, ...block.order.map(figure));
+  return joined([element("div", { class: "slices" }, ...block.order.map(figure)),
+    caption("A point is a complete trial; the stronger its color, the later." + (search.constrained ? " Hollow ones violate a constraint." : ""))]);
 };
 
 // All curves of a state are one line with gaps, so that a thousand trials are a handful of lines.

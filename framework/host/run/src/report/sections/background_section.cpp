@@ -63,25 +63,21 @@ Json target_table(const Json& target, double described) {
 
 /// The work of a device that is not the CPU.
 Json device_card(const Json& device) {
-  if (!device.is_object())
-    return {};
-  const auto at = [&](std::string_view kind, std::string_view key) {
-    return as(kind, at_path(device, {key}));
-  };
-  const bool is_timed = amount_at(device, "busy_seconds") > 0;
-  Json idle = List{at("seconds", "idle_seconds"), ", ", at("share", "idle_fraction")};
-  return card("Device",
-              {facts({List{"device", at_path(device, {"name"})},
-                      List{"peak memory", at("bytes", "memory_peak_bytes")},
-                      List{"reserved memory", at("bytes", "memory_reserved_bytes")},
-                      List{"copies to the device", List{at("count", "copies_to_device"), ", ",
-                                                        at("bytes", "bytes_to_device")}},
-                      List{"copies to the host",
-                           List{at("count", "copies_to_host"), ", ", at("bytes", "bytes_to_host")}},
-                      List{"waits of the host",
-                           List{at("count", "waits"), ", ", at("seconds", "seconds_waiting")}},
-                      List{"busy with steps", is_timed ? at("seconds", "busy_seconds") : Json()},
-                      List{"idle between steps", is_timed ? std::move(idle) : Json()}})});
+  List rows = facts_in(device, {{"device", "name", "setting"},
+                                {"peak memory", "memory_peak_bytes", "bytes"},
+                                {"reserved memory", "memory_reserved_bytes", "bytes"},
+                                {"copies to the device", "copies_to_device", "count"},
+                                {"bytes to the device", "bytes_to_device", "bytes"},
+                                {"copies to the host", "copies_to_host", "count"},
+                                {"bytes to the host", "bytes_to_host", "bytes"},
+                                {"waits of the host", "waits", "count"},
+                                {"time in waits", "seconds_waiting", "seconds"}});
+  if (amount_at(device, "busy_seconds") > 0) {
+    append(rows, facts_in(device, {{"busy with steps", "busy_seconds", "seconds"},
+                                   {"idle between steps", "idle_seconds", "seconds"},
+                                   {"share of idle time", "idle_fraction", "share"}}));
+  }
+  return card("Device", {facts(std::move(rows))});
 }
 
 Json environment_card(const Json& environment) {

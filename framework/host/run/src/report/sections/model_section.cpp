@@ -68,19 +68,13 @@ Json structure_card(const Json& structure) {
 }  // namespace
 
 Json model_card(const Json& result) {
-  const Json& info = at_path(result, {"model_info"});
-  List rows;
-  const auto add = [&](const char* label, const char* key, const char* kind) {
-    const Json& stored = at_path(info, {key});
-    if (!stored.is_null() && stored != "" && stored != Json::array())
-      rows.push_back(List{label, as(kind, stored)});
-  };
-  add("name", "name", "setting");
-  add("version", "version", "setting");
-  add("architecture", "architecture", "setting");
-  add("parameters", "parameter_count", "count");
-  add("input shape", "input_shape", "shape");
-  add("output shape", "output_shape", "shape");
+  List rows =
+      facts_in(at_path(result, {"model_info"}), {{"name", "name", "setting"},
+                                                 {"version", "version", "setting"},
+                                                 {"architecture", "architecture", "setting"},
+                                                 {"parameters", "parameter_count", "count"},
+                                                 {"input shape", "input_shape", "shape"},
+                                                 {"output shape", "output_shape", "shape"}});
   if (rows.empty())
     return {};
   return card("Model", {facts(std::move(rows)), kept_weights(at_path(result, {"weights"}))});

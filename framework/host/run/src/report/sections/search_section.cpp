@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -83,29 +85,21 @@ std::vector<std::size_t> largest_first(const std::vector<double>& shares) {
   return order;
 }
 
-std::size_t count_of(const SearchRecord& search, std::string_view state) {
-  return static_cast<std::size_t>(
-      std::count_if(search.trials.begin(), search.trials.end(),
-                    [&](const Trial& trial) { return trial.state == state; }));
-}
-
 /// "60: 48 complete, 9 pruned, 3 failed".
 Json trials_by_state(const SearchRecord& search) {
-  List states;
-  std::size_t others = search.trials.size();
-  for (const std::string state : {"complete", "pruned", "paused", "failed", "cancelled"}) {
-    const std::size_t trials = count_of(search, state);
-    others -= trials;
-    if (trials > 0)
-      enumerate(states, {as("count", trials), " " + state});
+  std::vector<std::pair<std::string, std::size_t>> states;
+  std::size_t infeasible = 0;
+  for (const std::size_t place : best_first(search)) {
+    const Trial& trial = search.trials[place];
+    if (states.empty() || states.back().first != trial.state)
+      states.emplace_back(trial.state, 0);
+    ++states.back().second;
+    infeasible += trial.is_complete() && !trial.is_feasible() ? 1 : 0;
   }
-  if (others > 0)
-    enumerate(states, {as("count", others), " other"});
-  List text{as("count", search.trials.size()), states.empty() ? "" : ": "};
-  append(text, states);
-  const auto infeasible =
-      std::count_if(search.trials.begin(), search.trials.end(),
-                    [](const Trial& trial) { return trial.is_complete() && !trial.is_feasible(); });
+  List counts;
+  for (const auto& [state, trials] : states)
+    enumerate(counts, {as("count", trials), " " + state});
+  List text{as("count", search.trials.size()), states.empty() ? "" : ": ", std::move(counts)};
   if (infeasible > 0) {
     append(text, {" ", as("soft", List{as("count", infeasible),
                                        " of the complete ones violate a constraint"})});
@@ -142,21 +136,24 @@ Json overview_card(const SearchRecord& search) {
   const bool several = has_several(search);
   const Json on_front = as("count", search.pareto.size());
   const Json members = members_of(at_path(search.written, {"ensemble"}));
+  const bool has_values = std::any_of(search.trials.begin(), search.trials.end(),
+                                      [](const Trial& trial) { return trial.is_complete(); });
+  List rows{
+      List{"trials", trials_by_state(search)},
+      List{"ended", at_path(search.written, {"ended", "text"})},
+      List{several ? "objectives" : "objective", objectives.empty() ? Json() : Json(objectives)},
+      List{"Pareto front",
+           several && !search.pareto.empty() ? Json(List{on_front, " trials"}) : Json()},
+      List{several ? "the model's trial" : "best trial", best_value(search)},
+      List{"ensemble", members}};
+  append(rows, facts_in(search.written,
+                        {{"tuner", "tuner", "setting"}, {"pruner", "pruner", "setting"}}));
   List blocks{
-      facts({List{"trials", trials_by_state(search)},
-             List{"ended", at_path(search.written, {"ended", "text"})},
-             List{several ? "objectives" : "objective",
-                  objectives.empty() ? Json() : Json(objectives)},
-             List{"Pareto front",
-                  several && !search.pareto.empty() ? Json(List{on_front, " trials"}) : Json()},
-             List{several ? "the model's trial" : "best trial", best_value(search)},
-             List{"ensemble", members}, List{"tuner", at_path(search.written, {"tuner"})},
-             List{"pruner", at_path(search.written, {"pruner"})}}),
-      note(count_of(search, "complete") == 0
-               ? "No trial is complete, so there are no values to compare."
-               : "Trials were compared by their validation rows, so the best value is "
-                 "optimistic. The result above is of the training after the search, which draws "
-                 "other random numbers than the trial did.")};
+      facts(std::move(rows)),
+      note(has_values ? "Trials were compared by their validation rows, so the best value is "
+                        "optimistic. The result above is of the training after the search, which "
+                        "draws other random numbers than the trial did."
+                      : "No trial is complete, so there are no values to compare.")};
   if (!members.is_null()) {
     blocks.push_back(
         note("The ensemble predicts in place of the best trial: predict, evaluate and runs export "
@@ -203,16 +200,16 @@ Json dimension_label(const SearchSpace& space, const Dimension& dimension) {
   return List{as("path", dimension.name), " ", as("soft", std::move(condition))};
 }
 
+/// The importances for an objective, or why they have none.
 List importance_blocks(const SearchSpace& space, const Importances& importances) {
+  const std::vector<double>& shares = importances.shares;
   if (importances.best == 0)
     return {note("Fewer than three complete trials have a value.")};
-  if (std::all_of(importances.shares.begin(), importances.shares.end(),
-                  [](double share) { return share == 0; }))
+  if (std::count(shares.begin(), shares.end(), 0.0) == std::ssize(shares))
     return {note("Nothing sets the best trials apart.")};
   List bars;
-  for (const std::size_t d : largest_first(importances.shares)) {
-    bars.push_back({{"label", dimension_label(space, space[d])}, {"share", importances.shares[d]}});
-  }
+  for (const std::size_t d : largest_first(shares))
+    bars.push_back({{"label", dimension_label(space, space[d])}, {"share", shares[d]}});
   return {Json{{"block", "bars"}, {"bars", std::move(bars)}},
           note(List{
               "The share of each value in whether a trial is among the best ",
@@ -228,8 +225,8 @@ Json importance_card(const SearchRecord& search, const std::vector<Importances>&
     append(blocks, importance_blocks(*search.space, importances[i]));
   }
   blocks.push_back(
-      note("PED-ANOVA (Watanabe et al. 2023) of the complete trials, which looks at each value by "
-           "itself."));
+      note("PED-ANOVA (Watanabe et al. 2023) of the complete trials, each dimension "
+           "by itself."));
   return card("Importance", std::move(blocks));
 }
 
@@ -249,23 +246,6 @@ List pareto_cards(const SearchRecord& search) {
           card("Trials of the Pareto front", std::move(content))};
 }
 
-/// The dimensions by their importance for the first objective.
-List comparing_cards(const SearchRecord& search, const Importances& importances) {
-  const std::vector<std::size_t> order = largest_first(importances.shares);
-  return {
-      card("Parallel coordinates",
-           {chart("parallel", {{"order", order},
-                               {"label",
-                                "The values of each complete trial as a line; the table of "
-                                "trials has them as numbers"}}),
-            note("A line is a complete trial; the stronger its color, the better. Drag along "
-                 "an axis to select a range.")}),
-      card("Slices", {chart("slices", {{"order", order}}),
-                      note(std::string("A point is a complete trial; the stronger its color, the "
-                                       "later.") +
-                           (search.has_constraints ? " Hollow ones violate a constraint." : ""))})};
-}
-
 /// The dimensions; without a space all paths that occur.
 std::vector<std::string> paths_of(const SearchRecord& search) {
   std::vector<std::string> paths;
@@ -274,26 +254,23 @@ std::vector<std::string> paths_of(const SearchRecord& search) {
       paths.push_back(dimension.name);
     return paths;
   }
+  std::set<std::string> found;
   for (const Trial& trial : search.trials) {
     const Json& params = at_path(trial.written, {"params"});
     for (const auto& [path, unused] : params.items())
-      paths.push_back(path);
+      found.insert(path);
   }
-  std::sort(paths.begin(), paths.end());
-  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
-  return paths;
+  return {found.begin(), found.end()};
 }
 
 Json dimension_data(const Dimension& dimension) {
-  Json data{{"conditional", dimension.when.has_value()}};
-  if (dimension.kind == Dimension::Kind::kChoice) {
+  Json data{{"low", dimension.low},
+            {"high", dimension.high},
+            {"log", dimension.log},
+            {"integer", dimension.kind == Dimension::Kind::kInteger},
+            {"conditional", dimension.when.has_value()}};
+  if (dimension.kind == Dimension::Kind::kChoice)
     data["choices"] = dimension.choices;
-  } else {
-    data.update({{"low", dimension.low},
-                 {"high", dimension.high},
-                 {"log", dimension.log},
-                 {"integer", dimension.kind == Dimension::Kind::kInteger}});
-  }
   return data;
 }
 
@@ -348,8 +325,12 @@ List search_section(const SearchRecord& search, const Json& data) {
                        ? std::move(history)
                        : group({std::move(history), importance_card(search, importances)}));
   append(blocks, pareto_cards(search));
-  if (!importances.empty())
-    append(blocks, comparing_cards(search, importances.front()));
+  if (!importances.empty()) {
+    // The dimensions by their importance for the first objective.
+    const Json order{{"order", largest_first(importances.front().shares)}};
+    append(blocks, {card("Parallel coordinates", {chart("parallel", order)}),
+                    card("Slices", {chart("slices", order)})});
+  }
   const Json& curves = data.at("curves");
   if (std::any_of(curves.begin(), curves.end(), [](const Json& one) { return !one.empty(); }))
     blocks.push_back(card("Learning curves of the trials", {chart("learning")}));

@@ -21,60 +21,44 @@ using internal::text_at_path;
 constexpr std::size_t kMostPoints = 6000;
 constexpr std::size_t kFewestPoints = 20;
 
-/// A table of the result, and the target it is about; empty where there is only one.
-struct TargetTable {
-  std::string target;
-  const Json* table;
-
-  std::string titled(const std::string& title) const {
-    return target.empty() ? title : title + ": " + target;
-  }
-};
-
 /// The name of a table without its target: "residual_sample" of "price/residual_sample".
 std::string name_of(const Json& table) {
   std::string name = text_at_path(table, {"name"});
   return name.erase(0, name.rfind('/') + 1);
 }
 
-/// The tables of this name that are not empty, one for each target.
-std::vector<TargetTable> find_tables(const Json& tables, std::string_view name) {
-  std::vector<TargetTable> found;
+/// The tables of this name that are not empty, each with its "target", which is empty where the run
+/// has only one.
+List find_tables(const Json& tables, std::string_view name) {
+  List found;
   for (const Json& table : tables) {
     if (name_of(table) != name || at_path(table, {"values"}).empty())
       continue;
     std::string target = text_at_path(table, {"name"});
-    target.resize(target.size() - name.size());
-    if (!target.empty())
-      target.pop_back();
-    found.push_back({std::move(target), &table});
+    target.resize(target.size() - std::min(target.size(), name.size() + 1));
+    found.push_back(table);
+    found.back()["target"] = std::move(target);
   }
   return found;
 }
 
 /// The tables of the test rows, where there are any.
-std::vector<TargetTable> evaluated_tables(const Json& result, std::string_view name) {
-  std::vector<TargetTable> of_test = find_tables(at_path(result, {"test", "tables"}), name);
+List evaluated_tables(const Json& result, std::string_view name) {
+  List of_test = find_tables(at_path(result, {"test", "tables"}), name);
   return of_test.empty() ? find_tables(at_path(result, {"tables"}), name) : of_test;
 }
 
 /// Shows a table of the result as it is; `head` is above the labels of its rows.
-Json table_card(Json title, const Json& table, std::string_view kind, std::string_view head = {}) {
-  Json block = table;
-  block.update({{"block", kind}, {"head", head}});
-  return card(std::move(title), {std::move(block)});
+Json table_card(const std::string& title, Json table, std::string_view kind,
+                std::string_view head = {}) {
+  const std::string target = text_at_path(table, {"target"});
+  table.update({{"block", kind}, {"head", head}});
+  return card(target.empty() ? title : title + ": " + target, {std::move(table)});
 }
 
 /// A chart of tables of the same name.
-Json tables_chart(std::string_view title, std::string_view kind,
-                  const std::vector<TargetTable>& tables) {
-  List drawn;
-  for (const TargetTable& one : tables) {
-    Json table = *one.table;
-    table["target"] = one.target;
-    drawn.push_back(std::move(table));
-  }
-  return drawn.empty() ? Json() : card(title, {chart(kind, {{"tables", std::move(drawn)}})});
+Json tables_chart(std::string_view title, std::string_view kind, List tables) {
+  return tables.empty() ? Json() : card(title, {chart(kind, {{"tables", std::move(tables)}})});
 }
 
 /// Numbers that exist once per class, "recall.setosa", as a table with a row per class.
@@ -102,41 +86,34 @@ Json class_card(const Numbers& numbers) {
   return card("By class", {table(std::move(columns), std::move(rows))});
 }
 
-/// Six digits, which no screen can tell from more.
-Json rounded(const Json& number) {
-  if (!number.is_number())
-    return number;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", number.get<double>());
-  return std::strtod(text.data(), nullptr);
+/// Every n-th row with six digits, which no screen can tell from more.
+Json thinned(const Json& rows, std::size_t stride) {
+  Json kept = Json::array();
+  for (std::size_t i = 0; i < rows.size(); i += stride) {
+    kept.push_back(rows[i]);
+    for (Json& value : kept.back()) {
+      std::array<char, 32> text{};
+      if (value.is_number_float()) {
+        std::snprintf(text.data(), text.size(), "%.6g", value.get<double>());
+        value = std::strtod(text.data(), nullptr);
+      }
+    }
+  }
+  return kept;
 }
 
 /// The actual and the predicted values, or how often which difference occurs, by output.
-Json residuals_card(const Json& result, std::string_view title, std::string_view kind,
-                    std::string_view name) {
-  std::vector<TargetTable> tables = find_tables(at_path(result, {"tables"}), name);
-  const Json& described = at_path(result, {"data", "targets"});
-  List thinned;
-  for (TargetTable& one : tables) {
-    if (one.target.empty() && described.is_array() && described.size() == 1)
-      one.target = text_at_path(described.front(), {"name"});
-    const Json& values = at_path(*one.table, {"values"});
-    const Json& outputs = at_path(*one.table, {"outputs"});
-    const std::size_t most =
-        std::max(kMostPoints, outputs.is_number() ? kFewestPoints * outputs.get<std::size_t>() : 0);
-    const std::size_t stride = (values.size() + most - 1) / most;
-    Json kept = Json::array();
-    for (std::size_t i = 0; i < values.size(); i += stride) {
-      kept.push_back(Json::array());
-      for (const Json& value : values[i])
-        kept.back().push_back(rounded(value));
-    }
-    thinned.push_back(
-        {{"column_labels", at_path(*one.table, {"column_labels"})}, {"values", std::move(kept)}});
+List residual_tables(const Json& result, std::string_view name) {
+  List tables = find_tables(at_path(result, {"tables"}), name);
+  const Json& targets = at_path(result, {"data", "targets"});
+  for (Json& table : tables) {
+    if (table["target"] == "" && targets.is_array() && targets.size() == 1)
+      table["target"] = at_path(targets.front(), {"name"});
+    const std::size_t outputs = table.value("outputs", std::size_t{1});
+    const std::size_t most = std::max(kMostPoints, kFewestPoints * outputs);
+    table["values"] = thinned(table["values"], (table["values"].size() + most - 1) / most);
   }
-  for (std::size_t i = 0; i < tables.size(); ++i)
-    tables[i].table = &thinned[i];
-  return tables_chart(title, kind, tables);
+  return tables;
 }
 
 List forecast_blocks(const Json& result) {
@@ -144,22 +121,19 @@ List forecast_blocks(const Json& result) {
                                   evaluated_tables(result, internal::ForecastSample::kTable)),
                      tables_chart("By step of the horizon", "by_step",
                                   evaluated_tables(result, internal::MetricsByStep::kTable))})};
-  for (const TargetTable& one : evaluated_tables(result, internal::MetricsBySeries::kTable))
-    blocks.push_back(table_card(one.titled("By series"), *one.table, "numbers", "series"));
+  for (const Json& table : evaluated_tables(result, internal::MetricsBySeries::kTable))
+    blocks.push_back(table_card("By series", table, "numbers", "series"));
   return blocks;
 }
 
 List residual_blocks(const Json& result) {
-  constexpr std::string_view kSample = "residual_sample";
-  Json samples = residuals_card(result, "Predicted and actual", "scatter", kSample);
+  List samples = residual_tables(result, "residual_sample");
   Json errors;
-  if (!samples.is_null()) {
-    const Json& tables = samples.at("blocks").front().at("tables");
-    if (tables.size() > 1 || tables.front().at("column_labels").front() == "output")
-      errors = card("Error by output", {Json{{"block", "errors"}, {"tables", tables}}});
-  }
-  return {group({std::move(samples),
-                 residuals_card(result, "Residuals", "histogram", "residual_histogram")}),
+  if (samples.size() > 1 || (!samples.empty() && samples[0].value("outputs", 1) > 1))
+    errors = card("Error by output", {Json{{"block", "errors"}, {"tables", samples}}});
+  return {group({tables_chart("Predicted and actual", "scatter", std::move(samples)),
+                 tables_chart("Residuals", "histogram",
+                              residual_tables(result, "residual_histogram"))}),
           std::move(errors)};
 }
 
@@ -176,9 +150,9 @@ List result_tables(const Json& result, const Numbers& numbers) {
   const Json& tables = at_path(result, {"tables"});
   List by_class;
   bool are_small = true;
-  for (const TargetTable& matrix : find_tables(tables, "confusion_matrix")) {
-    by_class.push_back(table_card(matrix.titled("Confusion matrix"), *matrix.table, "confusion"));
-    are_small = are_small && at_path(*matrix.table, {"values"}).size() <= kMostClassesBeside;
+  for (const Json& matrix : find_tables(tables, "confusion_matrix")) {
+    by_class.push_back(table_card("Confusion matrix", matrix, "confusion"));
+    are_small = are_small && matrix.at("values").size() <= kMostClassesBeside;
   }
   const bool are_beside = are_small && !by_class.empty();
   by_class.push_back(class_card(numbers));
@@ -189,7 +163,7 @@ List result_tables(const Json& result, const Numbers& numbers) {
     const bool is_shown =
         std::find(std::begin(kShown), std::end(kShown), name_of(table)) != std::end(kShown);
     if (!is_shown && !at_path(table, {"values"}).empty())
-      blocks.push_back(table_card(at_path(table, {"name"}), table, "numbers"));
+      blocks.push_back(table_card(text_at_path(table, {"name"}), table, "numbers"));
   }
   return blocks;
 }
