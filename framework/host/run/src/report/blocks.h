@@ -19,15 +19,15 @@
 /// | tiles | tiles: label, value, detail |
 /// | facts | rows: label, value |
 /// | table | columns, rows, shown: how many rows are not folded, noun |
-/// | heading, note, code | text |
+/// | note, code | text |
 /// | list | items |
-/// | bars | bars: label, share |
 /// | numbers, confusion | a table of the result: row_labels, column_labels, values |
 /// | stretches | plan: the folds of the result in time |
 /// | picture | svg, label |
 /// | chart | chart: its kind, and its data |
-/// | fits, epochs | switches and a table for "epochs" of the document |
-/// | trials | a table of "search" of the document: places, shown, csv |
+/// | data, structure, adaptation | record: of the result, under "data", "structures" and
+/// "prequential" | | fits, epochs | switches and a table for "epochs" of the document | | search |
+/// charts and tables for "search" of the document |
 ///
 /// A column is its name, or an object: name, as, left.
 ///

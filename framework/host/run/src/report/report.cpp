@@ -10,13 +10,13 @@
 namespace treadle {
 namespace {
 
+using internal::at_path;
 using internal::text_at_path;
 using report::List;
 
 /// Name and date, task, folds and model.
 std::string subtitle(const ReportInput& input, const report::Numbers& numbers) {
-  const nlohmann::json& architecture =
-      internal::at_path(input.result, {"model_info", "architecture"});
+  const nlohmann::json& architecture = at_path(input.result, {"model_info", "architecture"});
   const std::string folds = !numbers.folds.empty()
                                 ? std::to_string(numbers.folds.size()) + "-fold cross-validation"
                                 : std::string();
@@ -29,6 +29,11 @@ std::string subtitle(const ReportInput& input, const report::Numbers& numbers) {
       text += (text.empty() ? "" : " · ") + part;
   }
   return text;
+}
+
+/// A record of the result as it is.
+nlohmann::json record_block(std::string_view kind, const nlohmann::json& record) {
+  return {{"block", kind}, {"record", record}};
 }
 
 /// The run without its search: the fits of the best trial's values, as those of an ordinary run.
@@ -57,17 +62,21 @@ nlohmann::json report_document(const ReportInput& given) {
        report::baselines(result, numbers)});
   if (const std::optional<report::SearchRecord> search = report::read_search(result)) {
     document["search"] = report::search_data(*search, given);
-    add(report::search_section(*search, document["search"]));
+    add(report::search_section(*search));
   }
   add({report::folds_in_time(result)});
-  add(report::structures(result));
-  add(report::adaptation(result));
+  for (const nlohmann::json& structure : at_path(result, {"structures"}))
+    add({record_block("structure", structure)});
+  if (const nlohmann::json& tested = at_path(result, {"prequential"});
+      !at_path(tested, {"windows"}).empty())
+    add({record_block("adaptation", tested)});
   if (nlohmann::json epochs = report::epochs_of(input, numbers); !epochs.is_null())
     document["epochs"] = std::move(epochs);
   add(report::curves(document.value("epochs", nlohmann::json()), numbers));
   add(report::result_tables(result, numbers));
-  add({report::model_parts(input.model),
-       report::data_section(internal::at_path(result, {"data"}))});
+  add({report::model_parts(input.model)});
+  if (const nlohmann::json& data = at_path(result, {"data"}); data.is_object())
+    add({record_block("data", data)});
   add(report::background(input));
   return document;
 }

@@ -72,8 +72,9 @@ ReportInput run_of(const std::string& name) {
       "changes": [{"row": 50, "task": "group 1", "window": 1, "before": {"metrics": {"accuracy": 0.5}},
                    "after": {"metrics": {}}, "windows_to_threshold": null, "windows_to_share": 1}]},
     "data": {"rows": 200, "inputs": [{"name": "features", "shape": [2, 3], "columns": [
-        {"name": "age", "type": "number", "missing": 20}]}],
-      "targets": [{"name": "load", "classes": []}]},
+        {"name": "age", "type": "number", "missing": 20},
+        {"name": "town", "type": "category", "categories": 12}]}],
+      "targets": [{"name": "load", "classes": [{"name": "few", "rows": 150}, {"name": "rare", "rows": 50}]}]},
     "tables": [
       {"name": "confusion_matrix", "row_labels": ["setosa", "versicolor"],
        "column_labels": ["setosa", "versicolor"], "values": [[10, 0], [3, 7]]},
@@ -137,6 +138,16 @@ ReportInput search_of(const std::string& name) {
   return input;
 }
 
+/// These two as they are shown; several tests look at them.
+const std::string& shown_run() {
+  static const std::string kDom = show_page(render_report(run_of("iris"))).dom;
+  return kDom;
+}
+const std::string& shown_search() {
+  static const std::string kDom = show_page(render_report(search_of("iris"))).dom;
+  return kDom;
+}
+
 TEST_F(RenderedReport, CausesNoErrorWhateverNamesAre) {
   for (const std::string& name : {std::string(kHostile), std::string(5000, 'x')}) {
     for (const ReportInput& input : {run_of(name), search_of(name)}) {
@@ -164,7 +175,7 @@ TEST_F(RenderedReport, ShowsForeignNamesAsText) {
 }
 
 TEST_F(RenderedReport, WritesNumbersForPeople) {
-  const std::string dom = show_page(render_report(run_of("iris"))).dom;
+  const std::string& dom = shown_run();
 
   EXPECT_THAT(dom, HasSubstr("<span>parameters</span><b>1\u202F234\u202F567</b>"));
   EXPECT_THAT(dom, HasSubstr("<span>wall time</span><b>2 min 05 s</b>"));
@@ -203,7 +214,7 @@ TEST_F(RenderedReport, ShowsMeansWithDeviations) {
 }
 
 TEST_F(RenderedReport, ColoursTheConfusionMatrixByShareOfTheRow) {
-  const std::string dom = show_page(render_report(run_of("iris"))).dom;
+  const std::string& dom = shown_run();
 
   EXPECT_THAT(dom, HasSubstr("<td class=\"good-5 heavy\">10<small>100 %</small></td>"));
   EXPECT_THAT(dom, HasSubstr("<td>0<small>0 %</small></td>"));
@@ -212,17 +223,99 @@ TEST_F(RenderedReport, ColoursTheConfusionMatrixByShareOfTheRow) {
 }
 
 TEST_F(RenderedReport, ShowsTheErrorOfEachOutput) {
-  const std::string dom = show_page(render_report(run_of("iris"))).dom;
+  const std::string& dom = shown_run();
 
   EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">load.0</th><td>0.5000</td><td>0.5000</td>"));
   EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">load.1</th><td>3.5000</td><td>3.5355</td>"));
   EXPECT_THAT(dom, HasSubstr("<option value=\"1\">load.1</option>"));
 }
 
+TEST_F(RenderedReport, DescribesTheDataWithTypesMissingValuesAndClasses) {
+  ReportInput input = run_of("iris");
+  const std::string& dom = shown_run();
+
+  EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">rows</th><td>200</td>"));
+  EXPECT_THAT(dom, HasSubstr("<td>number</td><td>20 <span class=\"spread\">10.0 %</span></td>"));
+  EXPECT_THAT(dom, HasSubstr("<td>category, 12 values</td><td>none</td>"));
+  EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">few</th><td>150</td><td>75.0 %</td>"));
+
+  Json classes = Json::array();
+  for (int i = 0; i < 20; ++i)
+    classes.push_back({{"name", std::to_string(i)}, {"rows", 1}});
+  input.result["data"] = {
+      {"described_rows", 100},
+      {"targets",
+       {{{"name", "kind"}, {"classes", classes}},
+        {{"name", "size"}, {"numbers", {{{"smallest", 1}, {"mean", 2}, {"largest", 3}}}}}}}};
+  const std::string stream = show_page(render_report(input)).dom;
+
+  EXPECT_THAT(stream, HasSubstr("<td>a stream</td>"));
+  EXPECT_THAT(stream, HasSubstr("<td>the first 100</td>"));
+  EXPECT_THAT(stream, HasSubstr("<summary>8 more classes</summary>"));
+  EXPECT_THAT(stream, HasSubstr("<th scope=\"row\">size</th><td>1.0000</td><td>2.0000</td>"));
+}
+
+TEST_F(RenderedReport, ShowsChangesOfTheTaskAndTheSelectedStructure) {
+  const std::string& dom = shown_run();
+
+  EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">group 1</th><td>50</td><td>0.5000</td><td>–</td>"
+                             "<td>never</td><td>1</td>"));
+  EXPECT_THAT(dom, HasSubstr("windows to 95.0 % of before"));
+  EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">accuracy</th><td>0.7500</td><td>0.2000</td>"
+                             "<td>0.0400</td>"));
+  EXPECT_THAT(dom, HasSubstr("<h2>Structure: cell</h2>"));
+  EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">0_1</th><td class=\"left\">left out</td>"
+                             "<td>75.0 %</td><td>25.0 %</td>"));
+  EXPECT_THAT(dom, HasSubstr("<code>workflow-runner run architecture.json</code>"));
+}
+
+TEST_F(RenderedReport, ShowsTheImportancesLargestFirst) {
+  const std::string& dom = shown_search();
+  const std::string card = dom.substr(dom.find("<h2>Importance</h2>"));
+  const auto place = [&](const char* text) { return card.find(text); };
+
+  EXPECT_LT(place("<th scope=\"row\">optimizer.<wbr>learning_rate<wbr></th>"),
+            place("<th scope=\"row\">optimizer.<wbr>momentum<wbr> <span class=\"spread\">if "
+                  "optimizer is sgd</span>"));
+  EXPECT_NE(place("if optimizer is sgd"), std::string::npos);
+  EXPECT_THAT(card, HasSubstr("is among the best 5 of 48."));
+  EXPECT_LT(dom.find("<figcaption>optimizer.learning_rate"),
+            dom.find("<figcaption>optimizer.momentum"));
+
+  ReportInput two = search_of("iris");
+  Json& trials = two.result["search"]["trials"];
+  trials = Json(std::vector<Json>(trials.begin(), trials.begin() + 2));
+  EXPECT_THAT(show_page(render_report(two)).dom,
+              HasSubstr("Fewer than three complete trials have a value."));
+
+  ReportInput equal = search_of("iris");
+  for (Json& trial : equal.result["search"]["trials"]) {
+    trial["values"] = {0.5, 0.5};
+    trial["constraints"] = {-1};
+  }
+  EXPECT_THAT(show_page(render_report(equal)).dom,
+              HasSubstr("Nothing sets the best trials apart."));
+}
+
+TEST_F(RenderedReport, ListsTheParetoFrontAndDrawsItForTwoObjectives) {
+  ReportInput input = search_of("iris");
+  const std::string& of_two = shown_search();
+  for (Json& trial : input.result["search"]["trials"])
+    trial["values"].push_back(7);
+  input.result["search"]["objectives"].push_back({{"name", "size"}, {"direction", "minimize"}});
+  const std::string of_three = show_page(render_report(input)).dom;
+
+  EXPECT_THAT(of_two, HasSubstr("aria-label=\"Pareto front\""));
+  EXPECT_THAT(of_two, HasSubstr("<h2>Trials of the Pareto front</h2>"));
+  EXPECT_THAT(of_two, HasSubstr("<th scope=\"row\">5</th><td class=\"left\">complete</td>"
+                                "<td>0.1667</td><td>0.5250</td><td>none</td>"));
+  EXPECT_THAT(of_three, Not(HasSubstr("aria-label=\"Pareto front\"")));
+  EXPECT_THAT(of_three, HasSubstr("<h2>Pareto front</h2>"));
+}
+
 TEST_F(RenderedReport, ShowsThePictureOfTheModelAsAnImageInWhichNoScriptRuns) {
-  EXPECT_THAT(show_page(render_report(run_of("iris"))).dom,
-              HasSubstr("<img class=\"model\" alt=\"The model's graph\" "
-                        "src=\"data:image/svg+xml,%3Csvg"));
+  EXPECT_THAT(shown_run(), HasSubstr("<img class=\"model\" alt=\"The model's graph\" "
+                                     "src=\"data:image/svg+xml,%3Csvg"));
 }
 
 TEST_F(RenderedReport, DrawsACanvasWithALabelForEveryChart) {
@@ -266,7 +359,7 @@ TEST_F(RenderedReport, ShowsWhatIsFoldedOnceItIsOpened) {
   const std::string open =
       R"(document.querySelectorAll("summary").forEach((summary) => summary.click());)";
 
-  const std::string folded = show_page(page).dom;
+  const std::string& folded = shown_search();
   const std::string opened = show_page(page, open).dom;
 
   EXPECT_THAT(folded, HasSubstr("<summary>10 more trials</summary>"));

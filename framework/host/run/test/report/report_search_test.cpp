@@ -15,7 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 using reading::card;
-using reading::chart;
 using reading::document_of;
 using reading::find_block;
 using reading::notes;
@@ -112,12 +111,11 @@ Json of_trials(const Json& search, const std::string& member) {
   return values;
 }
 
-/// The numbers of the trials in a table, in its order.
-std::vector<std::int64_t> listed(const Json& document, const std::string& title) {
+/// The numbers of the trials at these places.
+std::vector<std::int64_t> numbers_at(const Json& search, const std::string& places) {
   std::vector<std::int64_t> numbers;
-  const Json table = find_block(card(document, title), "trials");
-  for (const Json& place : table.at("places"))
-    numbers.push_back(document["search"]["trials"][place.get<std::size_t>()]["number"]);
+  for (const Json& place : search.at(places))
+    numbers.push_back(search["trials"][place.get<std::size_t>()]["number"]);
   return numbers;
 }
 
@@ -190,8 +188,8 @@ TEST(SearchReport, HasTheRangesAndChoicesOfTheSpace) {
   EXPECT_EQ(dimensions[1]["log"], true);
   EXPECT_EQ(dimensions[1]["low"], 1e-4);
   EXPECT_EQ(dimensions[1]["high"], 1e-1);
-  EXPECT_EQ(dimensions[1]["conditional"], false);
-  EXPECT_EQ(dimensions[2]["conditional"], true);
+  EXPECT_TRUE(dimensions[1]["when"].is_null());
+  EXPECT_EQ(dimensions[2]["when"], Json::parse(R"({"parent": 0, "choices": [0]})"));
 }
 
 TEST(SearchReport, DoesNotNegateAMaximizedMetric) {
@@ -205,7 +203,7 @@ TEST(SearchReport, DoesNotNegateAMaximizedMetric) {
   EXPECT_EQ(of_trials(document["search"], "values"),
             Json::parse("[[0.875], [0.25], [null], [null]]"));
   EXPECT_EQ(text(row(card(document, "Search"), "best trial")), "0: accuracy 0.875");
-  EXPECT_THAT(listed(document, "Trials"), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(numbers_at(document["search"], "order"), ElementsAre(0, 1, 2, 3));
 }
 
 TEST(SearchReport, LeavesTheTrainingCurvesToTheRunsOwnFits) {
@@ -291,19 +289,18 @@ TEST(SearchReport, ThinsManyLongCurvesButKeepsTheirEnds) {
   EXPECT_EQ(points.back(), Json({100, 1.0 / 100}));
 }
 
-TEST(SearchReport, ListsTheBestTrialsFirstAndFoldsTheOthers) {
+TEST(SearchReport, ListsTheBestTrialsFirst) {
   const Json document = document_of(long_search(53));
-  const std::vector<std::int64_t> numbers = listed(document, "Trials");
+  const std::vector<std::int64_t> numbers = numbers_at(document["search"], "order");
 
   ASSERT_EQ(numbers.size(), 53U);
   EXPECT_EQ(numbers[0], 52);
   EXPECT_EQ(numbers[1], 51);
   EXPECT_EQ(numbers[52], 0);
-  EXPECT_EQ(find_block(card(document, "Trials"), "trials")["shown"], 50);
 }
 
 TEST(SearchReport, ListsUnfinishedTrialsBehindCompleteOnes) {
-  EXPECT_THAT(listed(document_of(search_run()), "Trials"), ElementsAre(1, 0, 2, 3));
+  EXPECT_THAT(numbers_at(drawn(search_run()), "order"), ElementsAre(1, 0, 2, 3));
 }
 
 TEST(SearchReport, ListsTrialsThatViolateAConstraintBehindThoseThatViolateNone) {
@@ -314,7 +311,7 @@ TEST(SearchReport, ListsTrialsThatViolateAConstraintBehindThoseThatViolateNone) 
 
   const Json document = document_of(input);
 
-  EXPECT_THAT(listed(document, "Trials"), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(numbers_at(document["search"], "order"), ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(document["search"]["trials"][1]["violation"], 0.75);
   EXPECT_EQ(of_trials(document["search"], "feasible"), Json({true, false, true, true}));
   EXPECT_EQ(document["search"]["constrained"], true);
@@ -322,7 +319,7 @@ TEST(SearchReport, ListsTrialsThatViolateAConstraintBehindThoseThatViolateNone) 
               HasSubstr("1 of the complete ones violate a constraint"));
 }
 
-TEST(SearchReport, ShowsTheImportancesLargestFirst) {
+TEST(SearchReport, MeasuresTheImportanceOfEachDimension) {
   ReportInput input = search_run();
   Json& trials = search_of(input)["trials"];
   trials = Json::array();
@@ -335,27 +332,19 @@ TEST(SearchReport, ShowsTheImportancesLargestFirst) {
     trials.push_back(one);
   }
 
-  const Json document = document_of(input);
-  const Json bars = find_block(card(document, "Importance"), "bars")["bars"];
-  std::vector<std::string> labels;
-  std::vector<double> shares;
-  for (const Json& bar : bars) {
-    labels.push_back(text(bar["label"]));
-    shares.push_back(bar["share"]);
-  }
+  const Json search = drawn(input);
+  const Json& importances = search["importances"][0];
 
-  EXPECT_EQ(chart(document, "parallel")["order"][0], 1);
-  EXPECT_EQ(chart(document, "slices")["order"][0], 1);
-  EXPECT_EQ(labels.front(), "optimizer.learning_rate");
-  EXPECT_TRUE(std::is_sorted(shares.rbegin(), shares.rend()));
-  EXPECT_THAT(labels, testing::Contains("optimizer.momentum if optimizer is sgd"));
-  EXPECT_THAT(notes(card(document, "Importance")), HasSubstr("among the best 4 of 40."));
+  EXPECT_GT(importances["shares"][1], 0.5);
+  EXPECT_LT(importances["shares"][0], 0.5);
+  EXPECT_EQ(importances["best"], 4);
+  EXPECT_EQ(importances["trials"], 40);
 }
 
 TEST(SearchReport, CountsNoInfeasibleTrialAmongTheBest) {
   const auto least_share = [](const ReportInput& input) {
-    const Json bars = find_block(card(document_of(input), "Importance"), "bars")["bars"];
-    return bars.back()["share"].get<double>();
+    const Json shares = drawn(input)["importances"][0]["shares"];
+    return std::min(shares[0].get<double>(), shares[1].get<double>());
   };
   ReportInput input = long_search(40);
   search_of(input)["space"]["model.kind"] = {{"choice", {"a", "b"}}};
@@ -370,14 +359,12 @@ TEST(SearchReport, CountsNoInfeasibleTrialAmongTheBest) {
 }
 
 TEST(SearchReport, MakesNoImportancesOfTwoTrialsNorOfEqualOnes) {
-  EXPECT_THAT(notes(card(document_of(search_run()), "Importance")),
-              HasSubstr("Fewer than three complete trials have a value."));
+  EXPECT_EQ(drawn(search_run())["importances"][0]["best"], 0);
 
   ReportInput equal = long_search(20);
   for (Json& one : search_of(equal)["trials"])
     one["values"] = {0.5};
-  EXPECT_THAT(notes(card(document_of(equal), "Importance")),
-              HasSubstr("Nothing sets the best trials apart."));
+  EXPECT_EQ(drawn(equal)["importances"][0]["shares"], Json({0.0}));
 }
 
 TEST(SearchReport, DrawsTheParetoFrontOfTwoObjectives) {
@@ -389,11 +376,10 @@ TEST(SearchReport, DrawsTheParetoFrontOfTwoObjectives) {
 
   const Json document = document_of(input);
 
-  EXPECT_FALSE(chart(document, "pareto").is_null());
   EXPECT_EQ(document["search"]["pareto"], Json({0, 1}));
   EXPECT_EQ(of_trials(document["search"], "values"),
             Json::parse("[[0.5, 1.0], [0.25, 2.0], [null, null], [null, null]]"));
-  EXPECT_THAT(listed(document, "Trials of the Pareto front"), ElementsAre(0, 1));
+  EXPECT_THAT(numbers_at(document["search"], "pareto"), ElementsAre(0, 1));
   EXPECT_EQ(text(row(card(document, "Search"), "Pareto front")), "2 trials");
   EXPECT_EQ(document["search"]["objectives"].size(), 2U);
 }
@@ -408,8 +394,7 @@ TEST(SearchReport, ListsTheParetoFrontOfThreeObjectives) {
 
   const Json document = document_of(input);
 
-  EXPECT_TRUE(chart(document, "pareto").is_null());
-  EXPECT_THAT(listed(document, "Pareto front"), ElementsAre(0, 1));
+  EXPECT_THAT(numbers_at(document["search"], "pareto"), ElementsAre(0, 1));
   EXPECT_EQ(document["search"]["trials"][1]["values"], Json({0.25, 2.0, 40.0}));
 }
 
@@ -425,11 +410,11 @@ TEST(SearchReport, HasNoValueWhereTheRecordHasNoNumber) {
   EXPECT_EQ(of_trials(drawn(input), "values"), expected);
 }
 
-TEST(SearchReport, OfOneTrialHasEveryChart) {
+TEST(SearchReport, OfOneTrialIsDrawn) {
   const Json document = document_of(long_search(1));
 
-  for (const char* kind : {"history", "parallel", "slices"})
-    EXPECT_FALSE(chart(document, kind).is_null()) << kind;
+  EXPECT_FALSE(find_block(document, "search").is_null());
+  EXPECT_EQ(document["search"]["importances"].size(), 1U);
 }
 
 TEST(SearchReport, WithoutACompleteTrialHasNothingToCompare) {
@@ -441,9 +426,8 @@ TEST(SearchReport, WithoutACompleteTrialHasNothingToCompare) {
   const Json document = document_of(input);
 
   EXPECT_THAT(notes(card(document, "Search")), HasSubstr("No trial is complete"));
-  EXPECT_TRUE(chart(document, "parallel").is_null());
-  EXPECT_TRUE(card(document, "Importance").is_null());
-  EXPECT_FALSE(chart(document, "learning").is_null());
+  EXPECT_TRUE(document["search"]["importances"].empty());
+  EXPECT_FALSE(document["search"]["curves"][0].empty());
 }
 
 TEST(SearchReport, LeavesOutOfChartsWhatIsNotInTheSpace) {
@@ -467,9 +451,8 @@ TEST(SearchReport, OfARecordWithoutOptionalKeysShowsTheTrials) {
   EXPECT_THAT(text(row(card(document, "Search"), "trials")), HasSubstr("2 complete"));
   EXPECT_EQ(document["search"]["paths"],
             Json({"optimizer", "optimizer.learning_rate", "optimizer.momentum"}));
-  EXPECT_THAT(listed(document, "Trials"), ElementsAre(1, 0, 2, 3));
-  EXPECT_FALSE(chart(document, "history").is_null());
-  EXPECT_TRUE(chart(document, "parallel").is_null());
+  EXPECT_THAT(numbers_at(document["search"], "order"), ElementsAre(1, 0, 2, 3));
+  EXPECT_TRUE(document["search"]["importances"].empty());
 }
 
 TEST(SearchReport, IsMadeOfOddRecordsToo) {

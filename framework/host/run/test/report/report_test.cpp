@@ -456,49 +456,11 @@ TEST(Report, NamesItsTimes) {
 
 TEST(Report, DescribesTheData) {
   ReportInput input = hold_out_run();
-  input.result["data"] = Json::parse(R"({"rows": 200,
-    "inputs": [{"name": "features", "shape": [2], "columns": [
-      {"name": "age", "type": "number", "missing": 20},
-      {"name": "town", "type": "category", "categories": 12}]}],
-    "targets": [{"name": "kind", "classes": [{"name": "a", "rows": 150}, {"name": "b", "rows": 50}]}]})");
+  EXPECT_TRUE(find_block(document_of(input), "data").is_null());
 
-  const Json document = document_of(input);
-  const Json data = card(document, "Data");
+  input.result["data"] = {{"rows", 200}};
 
-  EXPECT_EQ(row(data, "rows")[0]["count"], 200);
-  EXPECT_EQ(row(data, "input features")[0]["shape"], Json({2}));
-  EXPECT_EQ(row(data, "age")[1],
-            Json::parse(R"([{"count": 20.0}, " ", {"soft": {"share": 0.1}}])"));
-  EXPECT_EQ(text(row(data, "town")[0]), "category, 12 values");
-  EXPECT_EQ(row(data, "town")[1], "none");
-  EXPECT_EQ(row(card(document, "Target"), "a"),
-            Json::parse(R"([{"count": 150.0}, {"share": 0.75}])"));
-}
-
-TEST(Report, DescribesTheFirstRowsOfAStream) {
-  ReportInput input = hold_out_run();
-  input.result["data"] = Json::parse(R"({"described_rows": 100,
-    "targets": [{"name": "y", "numbers": [{"smallest": 1, "mean": 2, "largest": 3}]}]})");
-
-  const Json document = document_of(input);
-
-  EXPECT_EQ(row(card(document, "Data"), "rows")[0], "a stream");
-  EXPECT_EQ(text(row(card(document, "Data"), "described here")[0]), "the first 100.0");
-  EXPECT_EQ(row(card(document, "Target"), "y"), Json({1, 2, 3}));
-}
-
-TEST(Report, FoldsLongTables) {
-  ReportInput input = hold_out_run();
-  Json classes = Json::array();
-  for (int i = 0; i < 20; ++i)
-    classes.push_back({{"name", std::to_string(i)}, {"rows", 1}});
-  input.result["data"] = {{"rows", 20}, {"targets", {{{"name", "kind"}, {"classes", classes}}}}};
-
-  const Json table = find_block(card(document_of(input), "Target"), "table");
-
-  EXPECT_EQ(table["rows"].size(), 20U);
-  EXPECT_EQ(table["shown"], 12);
-  EXPECT_EQ(table["noun"], "classes");
+  EXPECT_EQ(find_block(document_of(input), "data")["record"], Json({{"rows", 200}}));
 }
 
 TEST(Report, DescribesTheEnvironment) {
@@ -530,16 +492,23 @@ TEST(Report, ShowsTheModelsPictureAndItsNodes) {
 
 TEST(Report, ShowsTheOperationsThatWereSelectedForAStructure) {
   ReportInput input = hold_out_run();
-  EXPECT_THAT(notes(document_of(input)), Not(HasSubstr("architecture.json")));
-  input.result["structures"] = Json::parse(R"([{"structure": "cell", "choices": [
-    {"name": "0_1", "node": "1", "weights": {"skip": 0.25, "dense": 0.75}, "chosen": "dense"},
-    {"name": "0_2", "node": "2", "weights": {"skip": 0.5, "zero": 0.5}, "chosen": null}]}])");
+  EXPECT_TRUE(find_block(document_of(input), "structure").is_null());
+  input.result["structures"] = Json::parse(R"([{"structure": "cell", "choices": []}])");
 
-  const Json cell = card(document_of(input), "Structure: cell");
+  EXPECT_EQ(find_block(document_of(input), "structure")["record"], input.result["structures"][0]);
+}
 
-  EXPECT_EQ(row(cell, "0_1"), Json::parse(R"(["dense", {"share": 0.75}, {"share": 0.25}, ""])"));
-  EXPECT_EQ(row(cell, "0_2"), Json::parse(R"(["left out", "", {"share": 0.5}, {"share": 0.5}])"));
-  EXPECT_THAT(notes(cell), HasSubstr("workflow-runner run architecture.json"));
+TEST(Report, ShowsHowAModelFollowedItsTask) {
+  ReportInput input = hold_out_run();
+  input.result["prequential"] = {{"loss", 0.5}, {"windows", Json::array()}};
+  EXPECT_TRUE(find_block(document_of(input), "adaptation").is_null());
+  input.result["prequential"]["windows"] = {{{"first_row", 0}, {"rows", 50}}};
+
+  const Json document = document_of(input);
+
+  EXPECT_EQ(find_block(document, "adaptation")["record"], input.result["prequential"]);
+  EXPECT_EQ(columns_of(card(document, "Result")), Json({"", "mean of windows"}));
+  EXPECT_EQ(row(card(document, "Result"), "loss"), Json({0.5}));
 }
 
 TEST(Report, ShowsTheTableOfAnUnknownMetric) {

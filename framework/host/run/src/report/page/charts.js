@@ -132,13 +132,12 @@ const charts = {
     showLines(canvas, controls, "step", views);
   },
   // A level for each window, with marks where the task changes.
-  timeline: (canvas, { names, windows, changes }, controls) => {
+  timeline: (canvas, { names, windows, changes, valueIn }, controls) => {
     const MOST_MARKS = 200;  // more would hide the line
     const last = windows[windows.length - 1];
-    const value = (window, name) => (name === "loss" ? window.loss : window.metrics[name]);
     const marks = changes.filter((change) => change.window !== null).slice(0, MOST_MARKS).map(({ row, task }) => ({ x: row, text: task }));
     showLines(canvas, controls, "row", names.map((name) => ({ name, y: name, marks, stepped: true, lines: [{ label: name,
-      points: [...windows.map((window) => [window.first_row, value(window, name)]), [last.first_row + last.rows, value(last, name)]] }] })));
+      points: [...windows.map((window) => [window.first_row, valueIn(window, name)]), [last.first_row + last.rows, valueIn(last, name)]] }] })));
   },
   scatter: (canvas, { tables }, controls) => showOutputs(canvas, tables, controls, (points) => {
     const all = points.flat().filter(isNumber);

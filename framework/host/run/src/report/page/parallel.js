@@ -3,7 +3,7 @@ charts.parallel = (canvas, block, controls) => {
   const ROOM = 76;  // pixels from axis to axis, at least
   const PAD = { left: 56, right: 64, top: 44, bottom: 8 };
   const NEAR = 12;
-  const axes = [...block.order.map(dimensionAxis), ...search.objectives.map((unused, o) => objectiveAxis(o))];
+  const axes = [...byImportance.map(dimensionAxis), ...search.objectives.map((unused, o) => objectiveAxis(o))];
   const trials = all.filter((trial) => isComplete(trial) && trial.point);
   const unusedRoom = axes.some((one) => one.conditional) ? 26 : 0;
   const brushes = new Map();  // axis -> [from, to] on it
@@ -168,12 +168,12 @@ function rangeTicks(low, high, isLog, position, isInteger) {
     .map((value) => ({ at: position(value), text: tickText(value) }));
 }
 function dimensionAxis(d) {
-  const { choices, conditional, low, high, log, integer } = search.dimensions[d];
+  const { choices, when, low, high, log, integer } = search.dimensions[d];
   const position = choices ? (choice) => (choice === null ? null : (choice + 0.5) / choices.length) : positionOf(low, high, log);
   const step = choices ? Math.ceil(choices.length / 16) : 0;
   const ticks = choices ? choices.map((value, choice) => ({ at: position(choice), text: setting(value) })).filter((tick, choice) => choice % step === 0)
     : rangeTicks(low, high, log, position, integer);
-  return { title: labels[d], conditional, ticks, at: (trial) => position(placeOf(d, trial)) };
+  return { title: labels[d], conditional: when !== null, ticks, at: (trial) => position(placeOf(d, trial)) };
 }
 function objectiveAxis(o) {
   const values = all.filter((trial) => hasValue(trial, o)).map((trial) => valueOf(trial, o));

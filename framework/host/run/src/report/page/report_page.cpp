@@ -7,6 +7,7 @@
 #include <treadle/embedded/report_html.h>
 #include <treadle/embedded/report_page_js.h>
 #include <treadle/embedded/report_parallel_js.h>
+#include <treadle/embedded/report_records_js.h>
 #include <treadle/embedded/report_search_js.h>
 #include <treadle/embedded/report_theme_js.h>
 #include <treadle/embedded/report_values_js.h>
@@ -60,8 +61,8 @@ std::string page(const nlohmann::json& document) {
   parts["chart"] = without_source_map(embedded::chart_js());
   for (const std::string_view script :
        {embedded::report_values_js(), embedded::report_theme_js(), embedded::report_blocks_js(),
-        embedded::report_charts_js(), embedded::report_search_js(), embedded::report_parallel_js(),
-        embedded::report_page_js()})
+        embedded::report_charts_js(), embedded::report_records_js(), embedded::report_search_js(),
+        embedded::report_parallel_js(), embedded::report_page_js()})
     parts["scripts"] += script;
   parts["document"] = script_json(document);
   // Only scripts and styles with this word run. It depends on everything that came from outside, so

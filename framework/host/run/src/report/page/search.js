@@ -1,5 +1,5 @@
 // What the document has of a search: its trials in charts and tables, and as CSV.
-const search = report.search || { trials: [], objectives: [], paths: [], dimensions: [], pareto: [], curves: [] };
+const search = report.search || { trials: [], objectives: [], paths: [], dimensions: [], pareto: [], curves: [], importances: [] };
 const MANY = 300;  // trials: smaller points and fainter lines
 const all = search.trials;
 const best = search.best === null ? null : all[search.best];
@@ -28,6 +28,8 @@ const labels = search.paths.map((path) => {
   }
   return path;
 });
+// The dimensions by their importance for the first objective.
+const byImportance = search.importances.slice(0, 1).flatMap(({ shares }) => shares.map((unused, d) => d).sort((a, b) => shares[b] - shares[a]));
 const placeOf = (d, trial) => (trial.point ? trial.point[d] : null);
 const linesOf = (trial) => trial.params.flatMap((value, d) => (value === null ? [] : [labels[d] + ": " + clipped(setting(value), 60)]));
 
@@ -175,7 +177,7 @@ charts.slices = (canvas, block, controls) => {
     }));
     return element("figure", {}, element("figcaption", {}, search.paths[d]), element("div", { class: "chart slice" }, slice));
   };
-  return joined([element("div", { class: "slices" }, ...block.order.map(figure)),
+  return joined([element("div", { class: "slices" }, ...byImportance.map(figure)),
     caption("A point is a complete trial; the stronger its color, the later." + (search.constrained ? " Hollow ones violate a constraint." : ""))]);
 };
 

@@ -1,4 +1,3 @@
-#include <set>
 #include <string>
 #include <utility>
 
@@ -36,35 +35,6 @@ Json parts_table(const std::vector<std::vector<std::string>>& parts) {
   return table(columns, List(parts.begin() + 1, parts.end()));
 }
 
-Json structure_card(const Json& structure) {
-  const Json& choices = at_path(structure, {"choices"});
-  std::set<std::string> operations;
-  for (const Json& choice : choices) {
-    const Json& weights = at_path(choice, {"weights"});
-    for (const auto& [name, unused] : weights.items())
-      operations.insert(name);
-  }
-  List columns{"place", Json{{"name", "chosen"}, {"left", true}}};
-  append(columns, List(operations.begin(), operations.end()));
-  List rows;
-  for (const Json& choice : choices) {
-    const Json& chosen = at_path(choice, {"chosen"});
-    List row{at_path(choice, {"name"}), chosen.is_string() ? chosen : Json("left out")};
-    for (const std::string& operation : operations) {
-      const Json& weight = at_path(choice, {"weights", operation});
-      row.push_back(weight.is_number() ? as("share", weight) : Json(""));
-    }
-    rows.emplace_back(std::move(row));
-  }
-  return card(
-      "Structure: " + text_at_path(structure, {"structure"}),
-      {table(columns, std::move(rows)),
-       note(List{
-           "Weights of the operations in the mixture at the end. ", as("code", "architecture.json"),
-           " beside this file is the document of the selected network: ",
-           as("code", "workflow-runner run architecture.json"), " trains it from scratch."})});
-}
-
 }  // namespace
 
 Json model_card(const Json& result) {
@@ -88,13 +58,6 @@ Json model_parts(const ModelDrawing& model) {
   Json picture{
       {"block", "picture"}, {"svg", model.svg.substr(begin)}, {"label", "The model's graph"}};
   return group({card("Model graph", {std::move(picture)}), card("Nodes", {std::move(parts)})});
-}
-
-List structures(const Json& result) {
-  List cards;
-  for (const Json& structure : at_path(result, {"structures"}))
-    cards.push_back(structure_card(structure));
-  return cards;
 }
 
 }  // namespace treadle::report

@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <numeric>
 #include <set>
 #include <span>
 #include <string_view>
@@ -19,9 +17,6 @@ using internal::text_at_path;
 using Trial = SearchRecord::Trial;
 using Objective = SearchRecord::Objective;
 
-constexpr std::size_t kShownTrials = 50;
-/// The distribution of fewer best trials says little (the advice of Optuna's documentation).
-constexpr std::size_t kEnoughBest = 5;
 /// Of all learning curves together, so that the page stays small and quick.
 constexpr std::size_t kMostCurvePoints = 60000;
 constexpr std::size_t kFewestPointsPerCurve = 12;
@@ -60,7 +55,7 @@ std::vector<double> ordered_losses(const SearchRecord& search, std::size_t objec
 }
 
 /// By objective; empty where no complete trial has values in the space.
-std::vector<Importances> importances_of(const SearchRecord& search) {
+Json importances_of(const SearchRecord& search) {
   std::vector<std::size_t> places;
   std::vector<Point> points;
   for (std::size_t i = 0; i < search.trials.size(); ++i) {
@@ -69,20 +64,14 @@ std::vector<Importances> importances_of(const SearchRecord& search) {
       points.push_back(*search.trials[i].point);
     }
   }
-  std::vector<Importances> importances;
-  if (!search.space || search.space->size() == 0 || places.empty())
-    return importances;
-  for (std::size_t i = 0; i < search.objectives.size(); ++i)
-    importances.push_back(ped_anova(*search.space, points, ordered_losses(search, i, places)));
+  Json importances = Json::array();
+  for (std::size_t i = 0; i < search.objectives.size(); ++i) {
+    if (!search.space || search.space->size() == 0 || places.empty())
+      break;
+    const Importances one = ped_anova(*search.space, points, ordered_losses(search, i, places));
+    importances.push_back({{"shares", one.shares}, {"trials", one.trials}, {"best", one.best}});
+  }
   return importances;
-}
-
-std::vector<std::size_t> largest_first(const std::vector<double>& shares) {
-  std::vector<std::size_t> order(shares.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
-  return order;
 }
 
 /// "60: 48 complete, 9 pruned, 3 failed".
@@ -186,66 +175,6 @@ Json best_card(const SearchRecord& search) {
                  " trains it longer."})});
 }
 
-/// "optimizer.momentum if optimizer is sgd or adamw".
-Json dimension_label(const SearchSpace& space, const Dimension& dimension) {
-  if (!dimension.when)
-    return as("path", dimension.name);
-  const Dimension& parent = space[*space.find(dimension.when->parent)];
-  List condition{"if " + parent.name + " is "};
-  for (const std::size_t choice : dimension.when->choices) {
-    if (condition.size() > 1)
-      condition.emplace_back(" or ");
-    condition.push_back(as("setting", parent.choices[choice]));
-  }
-  return List{as("path", dimension.name), " ", as("soft", std::move(condition))};
-}
-
-/// The importances for an objective, or why they have none.
-List importance_blocks(const SearchSpace& space, const Importances& importances) {
-  const std::vector<double>& shares = importances.shares;
-  if (importances.best == 0)
-    return {note("Fewer than three complete trials have a value.")};
-  if (std::count(shares.begin(), shares.end(), 0.0) == std::ssize(shares))
-    return {note("Nothing sets the best trials apart.")};
-  List bars;
-  for (const std::size_t d : largest_first(shares))
-    bars.push_back({{"label", dimension_label(space, space[d])}, {"share", shares[d]}});
-  return {Json{{"block", "bars"}, {"bars", std::move(bars)}},
-          note(List{
-              "The share of each value in whether a trial is among the best ",
-              as("count", importances.best), " of ", as("count", importances.trials),
-              importances.best < kEnoughBest ? ". So few say little: take it as a guess." : "."})};
-}
-
-Json importance_card(const SearchRecord& search, const std::vector<Importances>& importances) {
-  List blocks;
-  for (std::size_t i = 0; i < importances.size(); ++i) {
-    if (has_several(search))
-      blocks.push_back({{"block", "heading"}, {"text", direction_of(search.objectives[i])}});
-    append(blocks, importance_blocks(*search.space, importances[i]));
-  }
-  blocks.push_back(
-      note("PED-ANOVA (Watanabe et al. 2023) of the complete trials, each dimension "
-           "by itself."));
-  return card("Importance", std::move(blocks));
-}
-
-/// A table of trials, by their places in "search" of the document.
-Json trials_block(const std::vector<std::size_t>& places) {
-  return {{"block", "trials"}, {"places", places}, {"shown", kShownTrials}};
-}
-
-List pareto_cards(const SearchRecord& search) {
-  if (!has_several(search) || search.pareto.empty())
-    return {};
-  List content{trials_block(search.pareto),
-               note("No other trial is as good in every objective and better in one.")};
-  if (search.objectives.size() > 2)
-    return {card("Pareto front", std::move(content))};
-  return {card("Pareto front", {chart("pareto")}),
-          card("Trials of the Pareto front", std::move(content))};
-}
-
 /// The dimensions; without a space all paths that occur.
 std::vector<std::string> paths_of(const SearchRecord& search) {
   std::vector<std::string> paths;
@@ -263,14 +192,17 @@ std::vector<std::string> paths_of(const SearchRecord& search) {
   return {found.begin(), found.end()};
 }
 
-Json dimension_data(const Dimension& dimension) {
+Json dimension_data(const SearchSpace& space, const Dimension& dimension) {
   Json data{{"low", dimension.low},
             {"high", dimension.high},
             {"log", dimension.log},
             {"integer", dimension.kind == Dimension::Kind::kInteger},
-            {"conditional", dimension.when.has_value()}};
+            {"when", nullptr}};
   if (dimension.kind == Dimension::Kind::kChoice)
     data["choices"] = dimension.choices;
+  if (dimension.when)
+    data["when"] = {{"parent", *space.find(dimension.when->parent)},
+                    {"choices", dimension.when->choices}};
   return data;
 }
 
@@ -316,30 +248,8 @@ Json curves_data(const std::vector<SearchRecord::Curve>& curves) {
 
 }  // namespace
 
-List search_section(const SearchRecord& search, const Json& data) {
-  const std::vector<Importances> importances = importances_of(search);
-  const bool has_history = !search.trials.empty() && !search.objectives.empty();
-  Json history = has_history ? card("Optimization history", {chart("history")}) : Json();
-  List blocks{group({overview_card(search), best_card(search)})};
-  blocks.push_back(importances.empty()
-                       ? std::move(history)
-                       : group({std::move(history), importance_card(search, importances)}));
-  append(blocks, pareto_cards(search));
-  if (!importances.empty()) {
-    // The dimensions by their importance for the first objective.
-    const Json order{{"order", largest_first(importances.front().shares)}};
-    append(blocks, {card("Parallel coordinates", {chart("parallel", order)}),
-                    card("Slices", {chart("slices", order)})});
-  }
-  const Json& curves = data.at("curves");
-  if (std::any_of(curves.begin(), curves.end(), [](const Json& one) { return !one.empty(); }))
-    blocks.push_back(card("Learning curves of the trials", {chart("learning")}));
-  if (!search.trials.empty()) {
-    Json trials = trials_block(best_first(search));
-    trials["csv"] = "trials.csv";
-    blocks.push_back(card("Trials", {std::move(trials)}));
-  }
-  return blocks;
+List search_section(const SearchRecord& search) {
+  return {group({overview_card(search), best_card(search)}), Json{{"block", "search"}}};
 }
 
 Json search_data(const SearchRecord& search, const ReportInput& input) {
@@ -347,6 +257,8 @@ Json search_data(const SearchRecord& search, const ReportInput& input) {
   Json data{{"objectives", Json::array()},
             {"best", search.best ? Json(*search.best) : Json()},
             {"pareto", search.pareto},
+            {"order", best_first(search)},
+            {"importances", importances_of(search)},
             {"paths", paths},
             {"constrained", search.has_constraints},
             {"trials", Json::array()},
@@ -361,7 +273,7 @@ Json search_data(const SearchRecord& search, const ReportInput& input) {
     data["trials"].push_back(trial_data(trial, paths));
   if (search.space) {
     for (const Dimension& dimension : search.space->dimensions())
-      data["dimensions"].push_back(dimension_data(dimension));
+      data["dimensions"].push_back(dimension_data(*search.space, dimension));
   }
   return data;
 }

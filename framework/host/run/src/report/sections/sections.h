@@ -21,14 +21,8 @@ Json baselines(const Json& result, const Numbers& numbers);
 Json model_card(const Json& result);
 /// The picture of a flow and the table of its nodes.
 Json model_parts(const ModelDrawing& model);
-/// The operations that a search of the model's structure selected, place by place.
-List structures(const Json& result);
-
 /// The folds on an axis of time; null for a run with one fold, and where parts are scattered.
 Json folds_in_time(const Json& result);
-/// Timeline, changes and stability of a model that was tested on each batch before it was trained
-/// on it.
-List adaptation(const Json& result);
 
 /// Every training by epoch: columns, and rows by training; null without epochs.
 Json epochs_of(const ReportInput& input, const Numbers& numbers);
@@ -39,16 +33,13 @@ List curves(const Json& epochs, const Numbers& numbers);
 /// plugin added.
 List result_tables(const Json& result, const Numbers& numbers);
 
-/// Rows, columns with types and missing values, the balance of classes or the range of numbers.
-Json data_section(const Json& data);
 /// The choices that Treadle made, the place the run was made in, the resolved document.
 List background(const ReportInput& input);
 
-/// The trials of a search, for its charts and tables. Numbers are in the document's own direction:
+/// The overview and the best values of a search, and the block that shows search_data().
+List search_section(const SearchRecord& search);
+/// The trials of a search with importances and curves. Numbers are in the document's own direction:
 /// a maximized metric is not negated.
 Json search_data(const SearchRecord& search, const ReportInput& input);
-/// The overview, the charts, the importances, the Pareto front and the trials, which show
-/// search_data().
-List search_section(const SearchRecord& search, const Json& data);
 
 }  // namespace treadle::report
