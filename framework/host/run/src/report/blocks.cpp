@@ -56,6 +56,10 @@ Json table(List columns, List rows, std::size_t shown, std::string_view noun) {
   return made;
 }
 
+Json record(std::string_view kind, Json record) {
+  return record.is_object() ? Json{{"block", kind}, {"record", std::move(record)}} : Json();
+}
+
 Json chart(std::string_view kind, Json data) {
   data.update({{"block", "chart"}, {"chart", kind}});
   return data;

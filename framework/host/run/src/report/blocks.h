@@ -25,9 +25,9 @@
 /// | stretches | plan: the folds of the result in time |
 /// | picture | svg, label |
 /// | chart | chart: its kind, and its data |
-/// | data, structure, adaptation | record: of the result, under "data", "structures" and
-/// "prequential" | | fits, epochs | switches and a table for "epochs" of the document | | search |
-/// charts and tables for "search" of the document |
+/// | fits, epochs | switches and a table for "epochs" of the document |
+/// | search | charts and tables for "search" of the document |
+/// | adaptation, data, device, environment, structure | record: of the result, as it is |
 ///
 /// A column is its name, or an object: name, as, left.
 ///
@@ -60,6 +60,8 @@ List facts_in(const Json& record, std::initializer_list<Fact> wanted);
 /// called "3 more trials".
 Json table(List columns, List rows, std::size_t shown = std::numeric_limits<std::size_t>::max(),
            std::string_view noun = {});
+/// A record of the result, for a kind that lays it out; null for anything but an object.
+Json record(std::string_view kind, Json record);
 /// A chart of a kind; `data` has what the script of that kind reads.
 Json chart(std::string_view kind, Json data = Json::object());
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -207,13 +206,6 @@ std::vector<std::size_t> best_first(const SearchRecord& search) {
   return order;
 }
 
-std::vector<TrainingCurve> own_curves(const ReportInput& input) {
-  std::vector<TrainingCurve> own;
-  std::copy_if(input.curves.begin(), input.curves.end(), std::back_inserter(own),
-               [](const TrainingCurve& curve) { return !trial_in_path(curve.fit); });
-  return own;
-}
-
 std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const ReportInput& input,
                                               std::size_t objective) {
   std::map<std::int64_t, Fits> fits;
@@ -230,7 +222,7 @@ std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const 
       curve = trial.intermediate;
     if (found == fits.end())
       continue;
-    // Behind what was judged, such as the last epoch of a complete trial.
+    // Behind the values of the pruner, such as the last epoch of a complete trial.
     const SearchRecord::Curve whole =
         mean_curve(found->second, search.objectives[objective].name, trial.is_complete());
     for (std::size_t i = 0; i < whole.epochs.size(); ++i) {

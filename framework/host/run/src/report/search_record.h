@@ -62,9 +62,6 @@ std::optional<SearchRecord> read_search(const nlohmann::json& result);
 /// are from feasible, then paused and pruned ones by how far they came, then the others.
 std::vector<std::size_t> best_first(const SearchRecord& search);
 
-/// The curves that belong to no trial: those of the run's own fits.
-std::vector<TrainingCurve> own_curves(const ReportInput& input);
-
 /// The values of an objective by epoch, for each trial; empty where nothing is known.
 ///
 /// For the first objective these are a trial's intermediate values, if it has any: the values

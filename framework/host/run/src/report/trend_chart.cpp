@@ -28,7 +28,7 @@ std::string render_trends(const std::string& title, const TrendRecorder& recorde
   return report::page({{"title", title},
                        {"kind", "trends"},
                        {"version", version()},
-                       {"subtitle", ""},
+                       {"subtitle", nlohmann::json::array()},
                        {"blocks", report::List{report::card("Trends", {std::move(drawn)})}}});
 }
 

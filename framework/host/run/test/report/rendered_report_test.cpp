@@ -181,10 +181,12 @@ TEST_F(RenderedReport, WritesNumbersForPeople) {
   EXPECT_THAT(dom, HasSubstr("<span>wall time</span><b>2 min 05 s</b>"));
   EXPECT_THAT(dom, HasSubstr("<b>3<small> kept 2</small></b>"));
   EXPECT_THAT(dom, HasSubstr("<td>0.7500</td>"));
-  EXPECT_THAT(dom, HasSubstr("<td>12.2 MiB</td>"));
+  EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">peak memory</th><td>12.2 MiB</td>"));
   EXPECT_THAT(dom, HasSubstr("<td>640 bytes</td>"));
-  EXPECT_THAT(dom, HasSubstr("<td>0.50 s</td>"));
+  EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">waits of the host</th><td>3, 0.50 s</td>"));
   EXPECT_THAT(dom, HasSubstr("<td>75.0 %</td>"));
+  EXPECT_THAT(dom,
+              HasSubstr("<p class=\"subtitle\">2031-05-04T10:11:12Z · classification · flow</p>"));
   EXPECT_THAT(dom, HasSubstr("flow: layers of 2, size [3,4]"));
   EXPECT_THAT(dom, HasSubstr("features: 3 × 4"));
   EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">low</th><td>0.2500</td><td>1\u202F200</td>"));

@@ -32,6 +32,8 @@ const blocks = {
   data: (block) => dataRecord(block),
   structure: (block) => structure(block),
   adaptation: (block) => adaptation(block),
+  device: (block) => device(block),
+  environment: (block) => environment(block),
   search: () => searchCards(),
   bars: ({ bars }) => element("table", { class: "bars" }, element("tbody", {}, ...bars.map(({ label, share: part }) =>
     element("tr", {}, element("th", { scope: "row" }, inline(label)), element("td", {}, strip([["", 0, part]])), element("td", {}, share(part)))))),

@@ -53,6 +53,28 @@ function adaptation({ record }) {
   ]);
 }
 
+// The work of a device that is not the CPU.
+function device({ record: one }) {
+  const rows = [["device", one.name], ["peak memory", { bytes: one.memory_peak_bytes }], ["reserved memory", { bytes: one.memory_reserved_bytes }],
+    ["copies to the device", [{ count: one.copies_to_device }, ", ", { bytes: one.bytes_to_device }]],
+    ["copies to the host", [{ count: one.copies_to_host }, ", ", { bytes: one.bytes_to_host }]],
+    ["waits of the host", [{ count: one.waits }, ", ", { seconds: one.seconds_waiting }]]];
+  if (one.busy_seconds > 0) {
+    rows.push(["busy with steps", { seconds: one.busy_seconds }], ["idle between steps", [{ seconds: one.idle_seconds }, ", ", { share: one.idle_fraction }]]);
+  }
+  return cardOf("Device", { block: "facts", rows });
+}
+
+// "peak_memory_bytes" is shown as "peak memory".
+function environment({ record }) {
+  const rows = Object.entries(record).filter(([key]) => key !== "plugins").map(([key, value]) => {
+    const isSize = key.endsWith("_bytes") && isNumber(value);
+    return [(isSize ? key.slice(0, -"_bytes".length) : key).replaceAll("_", " "), isSize ? { bytes: value } : { setting: value }];
+  });
+  const plugins = (record.plugins || []).map(({ id, version, build_id: build }) => [id, version, { code: String(build).slice(0, 16) }]);
+  return cardOf("Environment", { block: "facts", rows }, tableOf(["plugin", "version", "build"], plugins, plugins.length === 1 ? "plugin" : "plugins", 0));
+}
+
 // Charts and tables of the trials of a search.
 function searchCards() {
   const several = search.objectives.length > 1;
