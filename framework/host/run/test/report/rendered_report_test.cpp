@@ -388,6 +388,30 @@ TEST_F(RenderedReport, SavesAllTrialsWithAllDigitsAsCsv) {
   EXPECT_THAT(saved, HasSubstr("\n58,failed,,,false,"));
 }
 
+TEST_F(RenderedReport, SelectsTrialsByDraggingAlongAnAxisOfTheParallelCoordinates) {
+  const Shown shown = show_page(render_report(search_of("iris")), R"(
+    const canvas = document.querySelector(".parallel canvas");
+    canvas.setPointerCapture = () => {};
+    const box = canvas.getBoundingClientRect();
+    const point = (name, x, y) => canvas.dispatchEvent(new PointerEvent(name, { clientX: box.left + x, clientY: box.top + y, pointerId: 1 }));
+    const clear = [...document.querySelectorAll("button")].find((one) => one.textContent === "Show all");
+    const states = [clear.hidden];
+    for (let y = 60; y < 300; y += 3) point("pointermove", 150, y);
+    point("pointerdown", 56, 60);
+    point("pointermove", 56, 160);
+    point("pointerup", 56, 160);
+    states.push(clear.hidden);
+    clear.click();
+    states.push(clear.hidden);
+    point("pointerdown", 56, 60);
+    point("pointerup", 56, 60);
+    states.push(clear.hidden);
+    document.body.append("hidden: " + states.join(" ") + ", hint: " + document.querySelector(".hint").textContent);)");
+
+  EXPECT_EQ(shown.console, "");
+  EXPECT_THAT(shown.dom, HasSubstr("hidden: true false true true, hint: trial "));
+}
+
 TEST_F(RenderedReport, DrawsTrends) {
   TrendRecorder recorder;
   for (const double value : {1.5, 0.5}) {

@@ -1,156 +1,180 @@
 // Parallel coordinates: an axis per dimension, the most important first, and one per objective.
-charts.parallel = (canvas, block, controls) => {
-  const ROOM = 76;  // pixels from axis to axis, at least
-  const PAD = { left: 56, right: 64, top: 44, bottom: 8 };
-  const NEAR = 12;
-  const axes = [...byImportance.map(dimensionAxis), ...search.objectives.map((unused, o) => objectiveAxis(o))];
-  const trials = all.filter((trial) => isComplete(trial) && trial.point);
-  const unusedRoom = axes.some((one) => one.conditional) ? 26 : 0;
-  const brushes = new Map();  // axis -> [from, to] on it
-  const clear = element("button", { class: "chip", type: "button", hidden: "", click: () => { brushes.clear(); paint(); } }, "Show all");
-  const hint = element("div", { class: "hint", hidden: "" });
-  const frame = element("div", { class: "chart parallel" }, canvas);
-  const base = element("canvas");
-  let size = { width: 0, height: 0, ratio: 1 };
-  let lit = null;
-  canvas.setAttribute("aria-label", "The values of each complete trial as a line; the table of trials has them as numbers");
-  controls.append(clear);
-  objectivePicker(controls);
-  frame.style.minWidth = PAD.left + PAD.right + ROOM * (axes.length - 1) + "px";
+class ParallelCoordinates {
+  static ROOM = 76;  // pixels from axis to axis, at least
+  static PAD = { left: 56, right: 64, top: 44, bottom: 8 };
+  static NEAR = 12;
 
-  const xOf = (a) => PAD.left + (axes.length > 1 ? (a * (size.width - PAD.left - PAD.right)) / (axes.length - 1) : 0);
-  const bottom = () => size.height - PAD.bottom - unusedRoom;
-  const yAt = (position) => bottom() - position * (bottom() - PAD.top);
-  const yOf = (a, trial) => {
-    const position = axes[a].at(trial);
-    return position === null ? bottom() + 24 : yAt(position);
-  };
-  const isPicked = (trial) => [...brushes].every(([a, [from, to]]) => {
-    const position = axes[a].at(trial);
-    return position !== null && position >= from && position <= to;
-  });
-  function trace(ctx, trial, style, width) {
+  constructor(canvas, controls) {
+    this.canvas = canvas;
+    this.axes = [...byImportance.map(dimensionAxis), ...search.objectives.map((unused, o) => objectiveAxis(o))];
+    this.trials = all.filter((trial) => isComplete(trial) && trial.point);
+    this.unusedRoom = this.axes.some((one) => one.conditional) ? 26 : 0;
+    this.brushes = new Map();  // axis -> [from, to] on it
+    this.base = element("canvas");  // everything but the line under the pointer
+    this.size = { width: 0, height: 0, ratio: 1 };
+    this.lit = null;
+    this.dragged = null;  // { a, from }
+    this.clear = element("button", { class: "chip", type: "button", hidden: "", click: () => { this.brushes.clear(); this.paint(); } }, "Show all");
+    this.hint = element("div", { class: "hint", hidden: "" });
+    this.frame = element("div", { class: "chart parallel" }, canvas);
+    this.frame.style.minWidth = ParallelCoordinates.PAD.left + ParallelCoordinates.PAD.right + ParallelCoordinates.ROOM * (this.axes.length - 1) + "px";
+    controls.append(this.clear);
+    drawings.push({ key: "search", draw: () => this.paint() });
+    new ResizeObserver(() => { if (this.frame.clientWidth !== this.size.width) this.paint(); }).observe(this.frame);
+    this.listen();
+  }
+
+  xOf(a) {
+    const { left, right } = ParallelCoordinates.PAD;
+    return left + (this.axes.length > 1 ? (a * (this.size.width - left - right)) / (this.axes.length - 1) : 0);
+  }
+  get top() { return ParallelCoordinates.PAD.top; }
+  get bottom() { return this.size.height - ParallelCoordinates.PAD.bottom - this.unusedRoom; }
+  yAt(position) { return this.bottom - position * (this.bottom - this.top); }
+  yOf(a, trial) {
+    const position = this.axes[a].at(trial);
+    return position === null ? this.bottom + 24 : this.yAt(position);
+  }
+  isPicked(trial) {
+    return [...this.brushes].every(([a, [from, to]]) => {
+      const position = this.axes[a].at(trial);
+      return position !== null && position >= from && position <= to;
+    });
+  }
+
+  trace(ctx, trial, style, width) {
     Object.assign(ctx, { strokeStyle: style, lineWidth: width });
     ctx.beginPath();
-    axes.forEach((unused, a) => ctx.lineTo(xOf(a), yOf(a, trial)));
+    this.axes.forEach((unused, a) => ctx.lineTo(this.xOf(a), this.yOf(a, trial)));
     ctx.stroke();
   }
   // The text stays readable on lines.
-  function write(ctx, text, x, y, most) {
+  write(ctx, text, x, y, most) {
     let shown = text;
     while (shown.length > 1 && ctx.measureText(shown).width > most) shown = clipped(shown, shown.length - 1);
     Object.assign(ctx, { lineWidth: 4, lineJoin: "round", strokeStyle: css("--card") });
     ctx.strokeText(shown, x, y);
     ctx.fillText(shown, x, y);
   }
-  function paintAxis(ctx, one, a) {
-    const room = axes.length > 1 ? xOf(1) - xOf(0) : ROOM;
+  paintAxis(ctx, one, a) {
+    const room = this.axes.length > 1 ? this.xOf(1) - this.xOf(0) : ParallelCoordinates.ROOM;
+    const x = this.xOf(a);
     const fonts = getComputedStyle(document.body).fontFamily;
     ctx.fillStyle = css("--soft");
-    ctx.fillRect(xOf(a) - 0.5, yAt(1), 1, yAt(0) - yAt(1));
-    if (brushes.has(a)) {
-      const [from, to] = brushes.get(a);
+    ctx.fillRect(x - 0.5, this.yAt(1), 1, this.yAt(0) - this.yAt(1));
+    if (this.brushes.has(a)) {
+      const [from, to] = this.brushes.get(a);
       ctx.fillStyle = withAlpha(colour(1), 0.35);
-      ctx.fillRect(xOf(a) - 6, yAt(to), 12, yAt(from) - yAt(to));
+      ctx.fillRect(x - 6, this.yAt(to), 12, this.yAt(from) - this.yAt(to));
     }
     Object.assign(ctx, { font: "11px " + fonts, textBaseline: "middle", textAlign: "left", fillStyle: css("--soft") });
-    one.ticks.forEach((tick) => write(ctx, tick.text, xOf(a) + 5, yAt(tick.at), Math.min(room, 112) - 20));
-    if (one.conditional) write(ctx, "unused", xOf(a) + 5, bottom() + 24, room - 24);
+    one.ticks.forEach((tick) => this.write(ctx, tick.text, x + 5, this.yAt(tick.at), Math.min(room, 112) - 20));
+    if (one.conditional) this.write(ctx, "unused", x + 5, this.bottom + 24, room - 24);
     Object.assign(ctx, { font: (one.strong ? "600 " : "") + "12px " + fonts, fillStyle: css("--text"), textAlign: "center" });
     // Titles of narrow axes are on two lines in turn.
     const isNarrow = room < 130;
-    write(ctx, one.title, xOf(a), PAD.top - 18 - (isNarrow && a % 2 ? 15 : 0), (isNarrow ? 2 * room : room) - 12);
+    this.write(ctx, one.title, x, this.top - 18 - (isNarrow && a % 2 ? 15 : 0), (isNarrow ? 2 * room : room) - 12);
   }
-  function paintBase() {
-    const ctx = base.getContext("2d");
-    ctx.setTransform(size.ratio, 0, 0, size.ratio, 0, 0);
-    ctx.clearRect(0, 0, size.width, size.height);
+  paintBase() {
+    const ctx = this.base.getContext("2d");
+    const count = this.trials.length;
+    ctx.setTransform(this.size.ratio, 0, 0, this.size.ratio, 0, 0);
+    ctx.clearRect(0, 0, this.size.width, this.size.height);
     const rank = (trial) => (valueOf(trial) === null ? Infinity : trial.feasible ? lossOf(trial) : Number.MAX_VALUE);
-    const worstFirst = [...trials].sort((a, b) => (rank(a) === rank(b) ? 0 : rank(b) > rank(a) ? 1 : -1));
-    const least = trials.length > MANY ? 0.05 : 0.15;
-    const steepness = 2 + Math.min(8, trials.length / 120);  // of many lines only the best are strong
+    const worstFirst = [...this.trials].sort((a, b) => (rank(a) === rank(b) ? 0 : rank(b) > rank(a) ? 1 : -1));
+    const least = count > MANY ? 0.05 : 0.15;
+    const steepness = 2 + Math.min(8, count / 120);  // of many lines only the best are strong
     worstFirst.forEach((trial, i) => {
-      const good = trials.length > 1 ? i / (trials.length - 1) : 1;
-      const style = isPicked(trial) ? withAlpha(colour(0), least + (0.85 - least) * good ** steepness) : withAlpha(colour(7), 0.04);
-      trace(ctx, trial, style, trials.length > MANY ? 1 : 1.4);
+      const good = count > 1 ? i / (count - 1) : 1;
+      const style = this.isPicked(trial) ? withAlpha(colour(0), least + (0.85 - least) * good ** steepness) : withAlpha(colour(7), 0.04);
+      this.trace(ctx, trial, style, count > MANY ? 1 : 1.4);
     });
-    if (best !== null && trials.includes(best) && isPicked(best)) trace(ctx, best, colour(1), 2.5);
-    axes.forEach((one, a) => paintAxis(ctx, one, a));
+    if (best !== null && this.trials.includes(best) && this.isPicked(best)) this.trace(ctx, best, colour(1), 2.5);
+    this.axes.forEach((one, a) => this.paintAxis(ctx, one, a));
   }
-  function paintOver() {
-    const ctx = canvas.getContext("2d");
+  paintOver() {
+    const ctx = this.canvas.getContext("2d");
     ctx.setTransform(1, 0, 0, 1, 0, 0);
-    ctx.clearRect(0, 0, canvas.width, canvas.height);
-    ctx.drawImage(base, 0, 0);
-    ctx.setTransform(size.ratio, 0, 0, size.ratio, 0, 0);
-    if (lit !== null) trace(ctx, lit, css("--text"), 2);
+    ctx.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    ctx.drawImage(this.base, 0, 0);
+    ctx.setTransform(this.size.ratio, 0, 0, this.size.ratio, 0, 0);
+    if (this.lit !== null) this.trace(ctx, this.lit, css("--text"), 2);
   }
-  function paint() {
-    size = { width: frame.clientWidth, height: frame.clientHeight, ratio: Math.max(1, window.devicePixelRatio || 1) };
-    if (!size.width || !size.height) return;
-    for (const one of [base, canvas]) {
-      one.width = Math.round(size.width * size.ratio);
-      one.height = Math.round(size.height * size.ratio);
-    }
-    Object.assign(canvas.style, { width: size.width + "px", height: size.height + "px" });
-    clear.hidden = brushes.size === 0;
-    paintBase();
-    paintOver();
+  paint() {
+    const { clientWidth: width, clientHeight: height } = this.frame;
+    const ratio = Math.max(1, window.devicePixelRatio || 1);
+    this.size = { width, height, ratio };
+    if (!width || !height) return;
+    for (const one of [this.base, this.canvas]) Object.assign(one, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+    Object.assign(this.canvas.style, { width: width + "px", height: height + "px" });
+    this.clear.hidden = this.brushes.size === 0;
+    this.paintBase();
+    this.paintOver();
   }
-  drawings.push({ key: "search", draw: paint });
-  new ResizeObserver(() => { if (frame.clientWidth !== size.width) paint(); }).observe(frame);
-  watchPointer();
-  return joined([element("div", { class: "scroll" }, frame), caption("A line is a complete trial; the stronger its color, the better. Drag along an axis to select a range."), hint]);
 
-  function watchPointer() {
-    let dragged = null;  // { a, from }
-    const place = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return { x: event.clientX - box.left, y: event.clientY - box.top };
-    };
-    const axisNear = (x) => axes.findIndex((unused, a) => Math.abs(xOf(a) - x) < NEAR);
-    const positionAt = (y) => Math.max(0, Math.min(1, (bottom() - y) / (bottom() - PAD.top)));
-    const isClick = (y) => Math.abs(y - dragged.from) < 4;
-    const listen = (name, handle) => canvas.addEventListener(name, (event) => handle(place(event), event));
-    listen("pointerdown", ({ x, y }, event) => {
-      const a = axisNear(x);
-      if (a < 0) return;
-      dragged = { a, from: y };
-      canvas.setPointerCapture(event.pointerId);
+  listen() {
+    const on = (name, handle) => this.canvas.addEventListener(name, (event) => {
+      const box = this.canvas.getBoundingClientRect();
+      handle(event.clientX - box.left, event.clientY - box.top, event);
     });
-    listen("pointermove", ({ x, y }, event) => {
-      if (!dragged) {
-        canvas.style.cursor = axisNear(x) < 0 ? "default" : "ns-resize";
-        light(nearest(x, y), event);
+    const axisNear = (x) => this.axes.findIndex((unused, a) => Math.abs(this.xOf(a) - x) < ParallelCoordinates.NEAR);
+    const isClick = (y) => Math.abs(y - this.dragged.from) < 4;
+    on("pointerdown", (x, y, event) => {
+      if (axisNear(x) < 0) return;
+      this.dragged = { a: axisNear(x), from: y };
+      this.canvas.setPointerCapture(event.pointerId);
+    });
+    on("pointermove", (x, y, event) => {
+      if (this.dragged) {
+        this.brush(isClick(y) ? null : [Math.max(y, this.dragged.from), Math.min(y, this.dragged.from)]);
         return;
       }
-      if (isClick(y)) brushes.delete(dragged.a);
-      else brushes.set(dragged.a, [positionAt(Math.max(y, dragged.from)), positionAt(Math.min(y, dragged.from))]);
-      paint();
+      this.canvas.style.cursor = axisNear(x) < 0 ? "default" : "ns-resize";
+      this.light(this.nearest(x, y), event);
     });
-    listen("pointerup", ({ y }) => {
-      if (dragged && isClick(y)) { brushes.delete(dragged.a); paint(); }
-      dragged = null;
+    on("pointerup", (x, y) => {
+      if (this.dragged && isClick(y)) this.brush(null);
+      this.dragged = null;
     });
-    listen("pointercancel", () => { dragged = null; });
-    listen("pointerleave", (at, event) => { if (!dragged) light(null, event); });
+    on("pointercancel", () => { this.dragged = null; });
+    on("pointerleave", (x, y, event) => { if (!this.dragged) this.light(null, event); });
   }
-  function nearest(x, y) {
-    const a = Math.max(0, Math.min(axes.length - 2, axes.findIndex((unused, i) => xOf(i) > x) - 1));
-    const part = axes.length > 1 ? (x - xOf(a)) / (xOf(a + 1) - xOf(a)) : 0;
-    if (axes.length < 2 || part < -0.1 || part > 1.1) return null;
-    const distance = (trial) => Math.abs(yOf(a, trial) + part * (yOf(a + 1, trial) - yOf(a, trial)) - y);
-    return trials.filter(isPicked).reduce((found, trial) => (distance(trial) < (found ? distance(found) : NEAR) ? trial : found), null);
+  // Selects the trials between two heights on the dragged axis; null: all of them.
+  brush(heights) {
+    const position = (y) => Math.max(0, Math.min(1, (this.bottom - y) / (this.bottom - this.top)));
+    if (heights) this.brushes.set(this.dragged.a, heights.map(position));
+    else this.brushes.delete(this.dragged.a);
+    this.paint();
   }
-  function light(trial, event) {
-    hint.hidden = trial === null;
+  nearest(x, y) {
+    const last = this.axes.length - 2;
+    const a = Math.max(0, Math.min(last, this.axes.findIndex((unused, i) => this.xOf(i) > x) - 1));
+    if (last < 0) return null;
+    const part = (x - this.xOf(a)) / (this.xOf(a + 1) - this.xOf(a));
+    if (part < -0.1 || part > 1.1) return null;
+    const distance = (trial) => Math.abs(this.yOf(a, trial) + part * (this.yOf(a + 1, trial) - this.yOf(a, trial)) - y);
+    const closer = (found, trial) => (distance(trial) < (found ? distance(found) : ParallelCoordinates.NEAR) ? trial : found);
+    return this.trials.filter((trial) => this.isPicked(trial)).reduce(closer, null);
+  }
+  light(trial, event) {
+    this.hint.hidden = trial === null;
     if (trial !== null) {
-      hint.textContent = [nameOf(trial), ...search.objectives.map((one, o) => one.name + ": " + short(valueOf(trial, o))), ...linesOf(trial)].join("\n");
-      hint.style.left = Math.max(4, Math.min(event.clientX + 14, window.innerWidth - hint.offsetWidth - 8)) + "px";
-      hint.style.top = Math.min(event.clientY + 14, window.innerHeight - hint.offsetHeight - 8) + "px";
+      this.hint.textContent = [nameOf(trial), ...search.objectives.map((one, o) => one.name + ": " + short(valueOf(trial, o))), ...linesOf(trial)].join("\n");
+      this.hint.style.left = Math.max(4, Math.min(event.clientX + 14, window.innerWidth - this.hint.offsetWidth - 8)) + "px";
+      this.hint.style.top = Math.min(event.clientY + 14, window.innerHeight - this.hint.offsetHeight - 8) + "px";
     }
-    if (trial !== lit) { lit = trial; paintOver(); }
+    if (trial === this.lit) return;
+    this.lit = trial;
+    this.paintOver();
   }
+}
+
+charts.parallel = (canvas, block, controls) => {
+  canvas.setAttribute("aria-label", "The values of each complete trial as a line; the table of trials has them as numbers");
+  const { frame, hint } = new ParallelCoordinates(canvas, controls);
+  objectivePicker(controls);
+  return joined([element("div", { class: "scroll" }, frame),
+    caption("A line is a complete trial; the stronger its color, the better. Drag along an axis to select a range."), hint]);
 };
 
 function positionOf(low, high, isLog) {
