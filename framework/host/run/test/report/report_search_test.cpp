@@ -130,6 +130,16 @@ TEST(SearchReport, CountsTheTrialsByStateAndReportsWhyTheSearchEnded) {
   EXPECT_EQ(text(row(overview, "pruner")), "asha");
 }
 
+TEST(SearchReport, CountsEachStateOnceHoweverItsTrialsAreMixed) {
+  ReportInput input = long_search(5);
+  const char* states[] = {"failed", "cancelled", "failed", "paused", "cancelled"};
+  for (std::size_t i = 0; i < 5; ++i)
+    search_of(input)["trials"][i]["state"] = states[i];
+
+  EXPECT_EQ(text(row(card(document_of(input), "Search"), "trials")),
+            "5: 1 paused, 2 failed, 2 cancelled");
+}
+
 TEST(SearchReport, WarnsThatAnAsynchronousSearchIsNotReproduced) {
   ReportInput input = search_run();
   EXPECT_THAT(notes(card(document_of(input), "Search")), Not(HasSubstr("asynchronous")));

@@ -39,12 +39,6 @@ std::string fill(std::string_view page, const Parts& parts) {
   return text += page;
 }
 
-/// Chart.js ends in the address of its source map, which developer tools would fetch.
-std::string without_source_map(std::string_view script) {
-  const std::size_t comment = script.rfind("//# sourceMappingURL=");
-  return std::string(script.substr(0, comment));
-}
-
 /// JSON inside <script>: without "<", neither "</script" nor "<!--" can occur.
 std::string script_json(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
@@ -58,7 +52,9 @@ std::string script_json(const nlohmann::json& value) {
 std::string page(const nlohmann::json& document) {
   Parts parts;
   parts["style"] = embedded::report_css();
-  parts["chart"] = without_source_map(embedded::chart_js());
+  // Chart.js ends in the address of its source map, which developer tools would fetch.
+  const std::string_view chart = embedded::chart_js();
+  parts["chart"] = chart.substr(0, chart.rfind("//# sourceMappingURL="));
   for (const std::string_view script :
        {embedded::report_values_js(), embedded::report_theme_js(), embedded::report_blocks_js(),
         embedded::report_charts_js(), embedded::report_records_js(), embedded::report_search_js(),

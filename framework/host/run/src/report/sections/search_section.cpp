@@ -21,14 +21,6 @@ using Objective = SearchRecord::Objective;
 constexpr std::size_t kMostCurvePoints = 60000;
 constexpr std::size_t kFewestPointsPerCurve = 12;
 
-bool has_several(const SearchRecord& search) {
-  return search.objectives.size() > 1;
-}
-
-Json direction_of(const Objective& objective) {
-  return List{objective.name + " ", as("soft", objective.maximizes ? "maximized" : "minimized")};
-}
-
 /// Appends to a list that commas separate.
 void enumerate(List& text, const List& more) {
   if (!text.empty())
@@ -80,9 +72,12 @@ Json trials_by_state(const SearchRecord& search) {
   std::size_t infeasible = 0;
   for (const std::size_t place : best_first(search)) {
     const Trial& trial = search.trials[place];
-    if (states.empty() || states.back().first != trial.state)
-      states.emplace_back(trial.state, 0);
-    ++states.back().second;
+    const auto known = std::find_if(states.begin(), states.end(),
+                                    [&](const auto& one) { return one.first == trial.state; });
+    if (known == states.end())
+      states.emplace_back(trial.state, 1);
+    else
+      ++known->second;
     infeasible += trial.is_complete() && !trial.is_feasible() ? 1 : 0;
   }
   List counts;
@@ -120,10 +115,11 @@ Json members_of(const Json& ensemble) {
 
 Json overview_card(const SearchRecord& search) {
   List objectives;
-  for (const Objective& objective : search.objectives)
-    enumerate(objectives, {direction_of(objective)});
-  const bool several = has_several(search);
-  const Json on_front = as("count", search.pareto.size());
+  for (const Objective& one : search.objectives)
+    enumerate(objectives, {one.name + " ", as("soft", one.maximizes ? "maximized" : "minimized")});
+  const bool several = search.objectives.size() > 1;
+  const List on_front{as("count", search.pareto.size()),
+                      search.pareto.size() == 1 ? " trial" : " trials"};
   const Json members = members_of(at_path(search.written, {"ensemble"}));
   const bool has_values = std::any_of(search.trials.begin(), search.trials.end(),
                                       [](const Trial& trial) { return trial.is_complete(); });
@@ -131,8 +127,7 @@ Json overview_card(const SearchRecord& search) {
       List{"trials", trials_by_state(search)},
       List{"ended", at_path(search.written, {"ended", "text"})},
       List{several ? "objectives" : "objective", objectives.empty() ? Json() : Json(objectives)},
-      List{"Pareto front",
-           several && !search.pareto.empty() ? Json(List{on_front, " trials"}) : Json()},
+      List{"Pareto front", several && !search.pareto.empty() ? Json(on_front) : Json()},
       List{several ? "the model's trial" : "best trial", best_value(search)},
       List{"ensemble", members}};
   append(rows, facts_in(search.written,
@@ -166,7 +161,7 @@ Json best_card(const SearchRecord& search) {
   for (const auto& [name, value] : params.items())
     rows.push_back(List{as("path", name), as("code", as("setting", value))});
   return card(
-      (has_several(search) ? "Values of trial " : "Best values: trial ") +
+      (search.objectives.size() > 1 ? "Values of trial " : "Best values: trial ") +
           std::to_string(trial.number),
       {facts(std::move(rows)),
        note(List{as("code", "best.json"), " beside this file is the document with these values: ",
