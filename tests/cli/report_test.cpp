@@ -143,7 +143,7 @@ TEST_F(Reports, OfASearchDrawItsTrialsApartFromTheRunsOwnFits) {
   EXPECT_EQ(drawn.at("search").at("paths"), json({kRate}));
   for (std::size_t i = 0; i < trials.size(); ++i)
     EXPECT_EQ(drawn.at("search").at("trials")[i].at("params")[0], trials[i].at("params").at(kRate));
-  EXPECT_FALSE(card("Trials").is_null());
+  EXPECT_FALSE(find(drawn, "block", "search").is_null());
 }
 
 TEST_F(Reports, EveryTableIsInTheResultOnce) {
@@ -185,7 +185,7 @@ TEST_F(Reports, DescribeTheDataWithTypesMissingValuesAndClasses) {
   const json category = data.at("inputs")[1].at("columns")[0];
   EXPECT_EQ(category.at("type"), "category");
   EXPECT_EQ(category.at("missing"), 1);
-  EXPECT_FALSE(card("Data").is_null());
+  EXPECT_FALSE(find(document(), "block", "data").is_null());
 }
 
 TEST_F(Reports, ShowTheNodesOfAFlow) {
