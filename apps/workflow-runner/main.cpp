@@ -22,6 +22,7 @@
 #include <treadle/host/catalog/workflow_document.h>
 #include <treadle/host/catalog/workflow_editor_schema.h>
 
+#include <treadle/host/compare/run_records.h>
 #include "command_line/answer.h"
 #include "command_line/program.h"
 #include "compare/run_comparison.h"
@@ -30,7 +31,6 @@
 #include "plugins/plugin_doctor.h"
 #include "plugins/plugin_listing.h"
 #include "plugins/plugin_scaffold.h"
-#include "records/run_records.h"
 #include "terminal/terminal.h"
 #include "verify/verification.h"
 
@@ -61,7 +61,7 @@ std::filesystem::path program_folder() {
 void become(const char* path, char** argv, const std::string& remedy) {
   const std::filesystem::path program = (program_folder() / path).lexically_normal();
   // One thread per worker: TBB does the sharing. An OpenMP team in each worker makes steps several
-  // times slower. What the user has set stays.
+  // times slower. Values set by the user stay.
   for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
     setenv(variable, "1", /*overwrite=*/0);
   execv(program.c_str(), argv);
@@ -173,8 +173,8 @@ bool has_stages(const std::string& path) {
   return document->value().is_object() && document->value().contains("stages");
 }
 
-/// What is wrong by the descriptions of plugins is said at once; only the code of the components
-/// knows the rest.
+/// Reports mistakes against the descriptions of plugins at once; the rest takes the code of the
+/// components.
 void check_document(const CommandLine& line, char** argv) {
   if (has_stages(line.arguments[0]))
     become_treadle_run(argv);
@@ -197,7 +197,7 @@ void print_schema(const CommandLine& line) {
 }
 
 void list_runs(const CommandLine& line) {
-  const std::vector<RunRecord> runs = runs_in(line.text("dir"));
+  const std::vector<compare::RunRecord> runs = compare::runs_in(line.text("dir"));
   if (line.has("json")) {
     print(run_listing_json(runs));
   } else {
@@ -227,7 +227,7 @@ void compare(const CommandLine& line) {
   }
 }
 
-/// Where CMake has to be told to look for Treadle; empty when it looks there by itself, as it does
+/// The prefix that CMake needs to find Treadle; empty when it looks there by itself, as it does
 /// beside every folder of PATH.
 std::filesystem::path unsearched_prefix() {
   const std::filesystem::path folder = program_folder();

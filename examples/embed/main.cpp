@@ -17,26 +17,27 @@ int main(int argc, char** argv) try {
   }
   const treadle::Runtime runtime;
 
-  const nlohmann::json document = {
-      {"treadle", 1},
-      {"name", "embedded"},
-      {"seed", 7},
-      {"data", {{"use", "csv"}, {"path", argv[1]}, {"target", "species"}}},
-      {"transforms", {{{"use", "standardize"}}}},
-      {"model", {{"use", "mlp"}, {"hidden", {16, 16}}}},
-      {"training", {{"use", "standard"}, {"epochs", 40}, {"batch_size", 16}}},
-  };
+  treadle::Workflow workflow("embedded");
+  workflow.set("seed", 7)
+      .use("data", "csv", {{"path", argv[1]}, {"target", "species"}})
+      .add("transforms", "standardize")
+      .use("model", "mlp", {{"hidden", {16, 16}}})
+      .use("training", "standard", {{"epochs", 40}, {"batch_size", 16}});
   treadle::RunOptions options;
   options.output = argv[2];
+  options.hooks.on_epoch = [](const treadle::FitId& fit, const treadle::EpochSummary& epoch) {
+    if (epoch.epoch % 20 == 0)
+      std::cout << fit.path() << " epoch " << epoch.epoch << ": loss " << epoch.train_loss << "\n";
+  };
   const treadle::RunOutcome outcome =
-      treadle::run_workflow(runtime, runtime.resolve(document), options);
-  std::cout << "accuracy " << outcome.result.at("metrics").at("accuracy") << "\n";
+      treadle::run_workflow(runtime, runtime.resolve(workflow), options);
+  std::cout << "accuracy " << outcome.result.at("accuracy") << "\n";
 
   const std::vector<std::string> overrides = {"training.epochs=60"};
   const treadle::RunOutcome longer =
       treadle::continue_run(runtime, outcome.folder, overrides, options);
-  std::cout << "after " << longer.result.at("total_epochs") << " epochs "
-            << longer.result.at("metrics").at("accuracy") << "\n";
+  std::cout << "after " << longer.result.training.total_epochs << " epochs "
+            << longer.result.at("accuracy") << "\n";
 
   const auto predictor = treadle::Predictor::load(runtime, outcome.folder);
   const auto flower = at::tensor({5.1, 3.5, 1.4, 0.2}).reshape({1, 4});

@@ -82,7 +82,7 @@ TEST_F(Auto, SaysWhyThereIsNoEnsemble) {
                              "linear", "--set", "training.epochs=1"});
 
   EXPECT_EQ(done.code, 0) << done.err;
-  EXPECT_THAT(done.out, HasSubstr("No ensemble: there was one trial\n"));
+  EXPECT_THAT(done.out, HasSubstr("No ensemble: only one trial\n"));
 }
 
 TEST_F(Auto, ListsTheFirstColumnsOfAWideTable) {

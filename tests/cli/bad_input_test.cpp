@@ -214,7 +214,7 @@ TEST_F(BadInput, ALossThatTurnsIntoNoNumberNamesTheLastGoodCheckpoint) {
 TEST_F(BadInput, ALossThatIsNoNumberFromTheStartSaysThatThereIsNoCheckpoint) {
   given_points();
   EXPECT_THAT(verdict(6, {"optimizer.use=sgd", "optimizer.learning_rate=1e30"}),
-              HasSubstr("; there is no checkpoint yet; "));
+              HasSubstr("; no checkpoint exists yet; "));
 }
 
 class BadPlugin : public CommandFixture {

@@ -361,7 +361,7 @@ TEST_F(TrainingCommands, JoinRefusesAStorageThatIsNotThereAndMakesNone) {
   for (const std::string storage : {"sqlite", "journal"}) {
     const Finished joined = run({"tune", "--join", storage + ":nothing"});
     EXPECT_EQ(joined.code, 2);
-    EXPECT_THAT(joined.err, HasSubstr("--join: there is no file nothing; "));
+    EXPECT_THAT(joined.err, HasSubstr("--join: no such file: nothing; "));
     EXPECT_FALSE(fs::exists(folder() / "nothing")) << storage;
   }
 }

@@ -215,8 +215,8 @@ TEST(FarComponents, ImagesOfBytesCrossAsBytesAndTrainAsNumbers) {
   const RunOutcome bytes = run(on("far", image_document("Bytes")), other);
 
   EXPECT_EQ(all_bits(bytes), all_bits(numbers));
-  const json& sent = bytes.result.at("device");
-  const json& as_numbers = numbers.result.at("device");
+  const json sent = to_json(bytes.result).at("device");
+  const json as_numbers = to_json(numbers.result).at("device");
   EXPECT_EQ(sent.at("copies_to_device"), as_numbers.at("copies_to_device"));
   const std::int64_t saved = as_numbers.at("bytes_to_device").get<std::int64_t>() -
                              sent.at("bytes_to_device").get<std::int64_t>();

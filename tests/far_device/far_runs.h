@@ -11,7 +11,7 @@
 /// Whole runs on the far device, and what they cost there.
 namespace treadle::testing {
 
-/// With the far device among its plugins; libtorch knows it before the first backward pass.
+/// With the far device among its plugins, known to libtorch before the first backward pass.
 inline Runtime& far_runtime() {
   static Runtime* const kRuntime = [] {
     RuntimeOptions options;
@@ -37,7 +37,7 @@ inline RunOutcome run(const nlohmann::json& document, const Workspace& workspace
 
 /// Weights, history, and what was measured at the end.
 inline std::string all_bits(const RunOutcome& outcome) {
-  return bits_of(outcome.folder) + outcome.result.at("metrics").dump();
+  return bits_of(outcome.folder) + to_json(outcome.result).at("metrics").dump();
 }
 
 inline DeviceMemory far_memory() {
@@ -47,7 +47,7 @@ inline DeviceMemory far_memory() {
   return far->memory(device);
 }
 
-/// What crosses between host and device while it lives.
+/// Transfers between host and device while it lives.
 class FarCrossings {
  public:
   std::int64_t to_host() const { return traffic().to_host - to_host_; }

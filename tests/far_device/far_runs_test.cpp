@@ -146,8 +146,8 @@ class FarRuns : public ::testing::TestWithParam<FarRun> {
       EXPECT_EQ(all_bits(got), all_bits(expected));
       return;
     }
-    for (const auto& [name, value] : expected.result.at("metrics").items())
-      EXPECT_NEAR(got.result.at("metrics").at(name).get<double>(), value.get<double>(), tolerance);
+    for (const MetricValue& metric : expected.result.metrics())
+      EXPECT_NEAR(got.result.at(metric.name), metric.value, tolerance);
   }
 };
 
@@ -160,7 +160,7 @@ TEST_P(FarRuns, HaveTheBitsOfTensorsOnACpu) {
 
   expect_alike(far, near);
   EXPECT_EQ(far_memory().in_use, before) << "what the run has taken is given back";
-  EXPECT_EQ(far.result.at("environment").at("device"), "far (a device that is not there)");
+  EXPECT_EQ(far.result.environment.at("device"), "far (a device that is not there)");
 }
 
 // Protection is for the whole process, so hidden accesses are found with one worker; with more,
@@ -186,8 +186,8 @@ TEST_P(FarRuns, HaveTheSameBitsWhereStepsAreCaptured) {
   const RunOutcome outcome = run(document, captured);
 
   EXPECT_EQ(all_bits(outcome), all_bits(expected));
-  EXPECT_THAT(outcome.result.dump(), ::testing::Not(HasSubstr("records other work")));
-  EXPECT_THAT(outcome.result.dump(), HasSubstr(GetParam().captured));
+  EXPECT_THAT(to_json(outcome.result).dump(), ::testing::Not(HasSubstr("records other work")));
+  EXPECT_THAT(to_json(outcome.result).dump(), HasSubstr(GetParam().captured));
 }
 
 TEST_P(FarRuns, PredictTheSameWhereverTheyAreLoaded) {
@@ -298,7 +298,7 @@ std::vector<FarRun> runs_without_waits() {
 INSTANTIATE_TEST_SUITE_P(Workloads, FarSteps, ::testing::ValuesIn(runs_without_waits()),
                          CaseName());
 
-// What each step of these waits for is in the guide: a callback that reads numbers, a switch.
+// The guide lists the waits of each of these steps: a callback that reads numbers, a switch.
 TEST(FarStepsThatWait, AreCounted) {
   const auto waits_with = [](const char* text, std::int64_t batches) {
     json asked = document(text);
@@ -438,7 +438,7 @@ TEST(FarDocuments, FoldsWaitForTheMemoryOfTheDevice) {
       "validation": {"use": "k_fold", "folds": 4, "refit": false}})");
   const Workspace alone;
   const RunOutcome expected = run(on("far", document), alone);
-  const auto peak = expected.result.at("device").at("memory_peak_bytes").get<std::int64_t>();
+  const auto peak = expected.result.device->memory_peak_bytes;
   const Workspace together;
   setenv("FAR_DEVICE_MEMORY", std::to_string(peak * 17 / 10).c_str(), 1);
 
@@ -456,7 +456,7 @@ TEST(FarDocuments, AutoTakesTheDeviceAndSaysSo) {
 
   EXPECT_EQ(json::parse(read_file(outcome.folder / "workflow.json"))["resources"]["device"],
             "far:0");
-  EXPECT_THAT(outcome.result.at("choices").dump(),
+  EXPECT_THAT(to_json(outcome.result).at("choices").dump(),
               HasSubstr("device: far:0 (a device that is not there)"));
 }
 
@@ -467,7 +467,7 @@ TEST(FarDocuments, AutoNamesAPluginThatItCouldNotUse) {
   unsetenv("FAR_DEVICE_BROKEN");
 
   EXPECT_EQ(json::parse(read_file(outcome.folder / "workflow.json"))["resources"]["device"], "cpu");
-  EXPECT_THAT(outcome.result.at("choices").dump(),
+  EXPECT_THAT(to_json(outcome.result).at("choices").dump(),
               HasSubstr("device: without far: its library is too old"));
 }
 
@@ -509,7 +509,7 @@ TEST(FarDocuments, AnOpenBatchSizeIsTheLargestThatFits) {
     const Workspace workspace;
     const RunOutcome outcome = run(on("far", document), workspace);
     unsetenv("FAR_DEVICE_MEMORY");
-    EXPECT_THAT(outcome.result.at("choices").dump(), HasSubstr("batch size: "));
+    EXPECT_THAT(to_json(outcome.result).at("choices").dump(), HasSubstr("batch size: "));
     return json::parse(read_file(outcome.folder / "workflow.json"))["training"]["batch_size"]
         .get<std::int64_t>();
   };

@@ -1,4 +1,4 @@
-// What a run reports of its device, beside what the device has counted itself.
+// A run's report of its device, beside the device's own counts.
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -27,7 +27,7 @@ json two_epochs() {
 }
 
 struct Reported {
-  json result;
+  RunResult result;
   std::int64_t to_device = 0;
   std::int64_t to_host = 0;
   std::int64_t waits = 0;  // copies to the host are among them
@@ -48,7 +48,7 @@ Reported report_of(const json& document) {
 TEST(FarStatistics, CopiesToTheDeviceAreWeightsAndBatches) {
   constexpr std::int64_t kRowBytes = 2 * 4 + 8;
   constexpr std::int64_t kWeights = 2 * 8 + 8 + 8 * 2 + 2;  // in four tensors
-  const json device = report_of(two_epochs()).result.at("device");
+  const json device = to_json(report_of(two_epochs()).result).at("device");
   const std::int64_t copies = device.at("copies_to_device").get<std::int64_t>() - 4;
   const std::int64_t bytes = device.at("bytes_to_device").get<std::int64_t>() - kWeights * 4;
 
@@ -77,7 +77,7 @@ TEST(FarStatistics, AreWhatTheDeviceHasCounted) {
   for (const json& document : {two_epochs(), averaged, stopped_early, folds, two_losses, resting}) {
     SCOPED_TRACE(document.dump());
     const Reported reported = report_of(document);
-    const json& device = reported.result.at("device");
+    const json device = to_json(reported.result).at("device");
     // Of each training, the parameters that an update touches: a mask of the optimizer's.
     const std::int64_t masks = document.at("validation").at("use") == "k_fold" ? 4 : 1;
 
@@ -88,7 +88,7 @@ TEST(FarStatistics, AreWhatTheDeviceHasCounted) {
 }
 
 TEST(FarStatistics, HaveMemoryTimeAndWhatIsIdle) {
-  const json result = report_of(two_epochs()).result;
+  const json result = to_json(report_of(two_epochs()).result);
   const json& device = result.at("device");
 
   EXPECT_EQ(device.at("name"), "far:0");
@@ -106,7 +106,7 @@ TEST(FarStatistics, HaveMemoryTimeAndWhatIsIdle) {
 
 TEST(FarStatistics, ARunOnACpuHasNone) {
   const Workspace workspace;
-  const json result = run(on("cpu", two_epochs()), workspace).result;
+  const json result = to_json(run(on("cpu", two_epochs()), workspace).result);
 
   EXPECT_FALSE(result.contains("device"));
   EXPECT_FALSE(result.at("time").at("phases").contains("waiting"));

@@ -11,6 +11,7 @@ std::span<const Target> targets() {
       Target{"schema", schema},
       Target{"manifest", manifest},
       Target{"plugin-cache", plugin_cache},
+      Target{"result", result},
   };
   return kTargets;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-/// What is fuzzed: each target reads bytes from a stranger the way a program would, and checks what
+/// The fuzz targets: each reads bytes from a stranger the way a program would, and checks what
 /// the headers promise of any input. One thread.
 namespace treadle::fuzz {
 
@@ -40,6 +40,9 @@ void manifest(std::string_view bytes);
 /// The bytes are the cache file. `@PLUGIN@` stands for the path of a plugin, `@STAMP@` for its
 /// stamp.
 void plugin_cache(std::string_view bytes);
+
+/// The bytes are the result.json of a run.
+void result(std::string_view bytes);
 
 // Of tensors/: they link libtorch.
 /// The bytes are a safetensors file.

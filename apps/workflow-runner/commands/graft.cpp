@@ -235,7 +235,7 @@ std::vector<Branch> branches_of(const Runtime& runtime, const Level& level,
   const std::vector<std::string> names = names_in(level);
   const std::string whole = level.around + node;
   throw UsageError(level.run->shown + ": its model has no node " + quote_text(whole) +
-                   did_you_mean(whole, names) + "; there are " + name_list(names));
+                   did_you_mean(whole, names) + "; it has " + name_list(names));
 }
 
 /// What the branches use beside the stream.

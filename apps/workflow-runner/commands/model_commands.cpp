@@ -65,7 +65,7 @@ std::shared_ptr<graph::Graph> graph_of(const Runtime& runtime, const ResolvedWor
   return model;
 }
 
-/// What a model is compiled to for a batch as it is trained on, or for as many rows to predict.
+/// The plan of a model for a batch as it is trained on, or for as many rows to predict.
 std::string plan_text(graph::Graph& model, const ResolvedWorkflow& workflow, bool for_inference) {
   constexpr std::int64_t kCommonSize = 32;  // where it is still open
   const nlohmann::json& given = workflow.resolved.at("training").at("batch_size");
@@ -115,9 +115,10 @@ void compare_row_by_row(const CommandLine& line) {
     throw UsageError("--min-coverage is a share of the rows, from 0 to 1");
   const std::string output = line.has("rows") ? line.output_file("rows") : "";
   const RunComparison comparison = compare_runs(line);
-  const JudgedOn on = judged_on(line);
+  const compare::EvaluatedOn on = evaluated_on(line);
   ComparedRows wanted;
-  wanted.from = on == JudgedOn::kTest ? ComparedRows::From::kTest : ComparedRows::From::kValidation;
+  wanted.from = on == compare::EvaluatedOn::kTest ? ComparedRows::From::kTest
+                                                  : ComparedRows::From::kValidation;
   wanted.file = line.text("data");
   std::vector<std::filesystem::path> folders;
   std::vector<std::string> names;
@@ -179,7 +180,7 @@ void graft(const CommandLine& line) {
                           options.folder);
   for (const std::string& assignment : line.overrides())
     apply_override(*document, assignment);
-  // With its data and its weights: what does not fit is an error before anything is written.
+  // With its data and its weights: a mismatch is an error before anything is written.
   untrained_model(runtime, resolve_workflow(document, runtime.schemas()));
   write_file_atomically(output, write_workflow(document->value()));
   if (is_standard_output(output))

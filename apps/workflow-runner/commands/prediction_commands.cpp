@@ -38,7 +38,7 @@ SampleOptions samples_of(const CommandLine& line) {
   return samples;
 }
 
-/// For a terminal: what a model writes is nobody's order to it. New lines and tabs stay.
+/// For a terminal, which a model's output must not control. New lines and tabs stay.
 std::string harmless(std::string_view text) {
   std::string shown;
   while (!text.empty()) {
@@ -60,12 +60,13 @@ std::string_view name_of(GeneratedText::End end) {
 
 void evaluate(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
-  const Json validation = Predictor::load(runtime, line.arguments[0], device_for_use(line))
-                              .evaluate_file(line.arguments[1]);
+  const EvaluationResult evaluated =
+      Predictor::load(runtime, line.arguments[0], device_for_use(line))
+          .evaluate_file(line.arguments[1]);
   if (line.has("json")) {
-    print(validation);
+    print(to_json(evaluated));
   } else if (!line.has("quiet")) {
-    print(evaluation_table(validation, Terminal(STDOUT_FILENO)));
+    print(evaluation_table(evaluated, Terminal(STDOUT_FILENO)));
   }
 }
 

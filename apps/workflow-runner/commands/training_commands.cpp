@@ -62,7 +62,7 @@ void run_document(const CommandLine& line) {
 
 void resume(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
-  train_watched(line, [&](RunOptions options) {
+  train_watched(line, [&](RunOptions options) -> Outcome {
     options.allow_differences = line.has("allow-differences");
     options.device = line.text("device");
     if (is_pipeline_folder(line.arguments[0]))

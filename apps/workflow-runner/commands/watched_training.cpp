@@ -35,18 +35,24 @@ Interrupted stopped_run(const std::string& what, const ProgressView& view) {
                                        "\nto continue it: workflow-runner resume " + folder));
 }
 
-/// The run is there, even where nobody can be told of it.
-void print_outcome(const CommandLine& line, const RunOutcome& outcome, const Terminal& terminal) {
+std::string outcome_text(const RunOutcome& outcome, const Terminal& terminal) {
+  return result_table(outcome.result, terminal) + "\n" + time_table(outcome.result, terminal) +
+         "Report  " + shown_path(outcome.folder / "report.html") + "\n";
+}
+
+std::string outcome_text(const PipelineOutcome& outcome, const Terminal& terminal) {
+  return pipeline_table(outcome.result, terminal);
+}
+
+/// The run exists, even where its outcome cannot be printed.
+template <typename Outcome>
+void print_outcome(const CommandLine& line, const Outcome& outcome, const Terminal& terminal) {
   try {
     if (line.has("json")) {
       print(Json{{"folder", std::filesystem::absolute(outcome.folder).string()},
-                 {"result", outcome.result}});
+                 {"result", to_json(outcome.result)}});
     } else if (!line.has("quiet")) {
-      print(outcome.result.contains("pipeline")
-                ? "\n" + pipeline_table(outcome.result, terminal)
-                : "\n" + result_table(outcome.result, terminal) + "\n" +
-                      time_table(outcome.result, terminal) + "Report  " +
-                      shown_path(outcome.folder / "report.html") + "\n");
+      print("\n" + outcome_text(outcome, terminal));
     }
   } catch (const StorageError& error) {
     throw StorageError(std::string(error.what()) + "\nthe run is finished and saved in " +
@@ -82,7 +88,7 @@ void FirstStep::do_step_completed(const FitId&, const StepProgress&) {
   interruption_.expect_saving();
 }
 
-void train_watched(const CommandLine& line, const std::function<RunOutcome(RunOptions)>& train) {
+void train_watched(const CommandLine& line, const std::function<Outcome(RunOptions)>& train) {
   // A run goes on when nobody reads its lines any more: `workflow-runner run … | head`.
   signal(SIGPIPE, SIG_IGN);
   const bool as_json = line.has("json");
@@ -111,7 +117,7 @@ void train_watched(const CommandLine& line, const std::function<RunOutcome(RunOp
   options.observers = {&view, &first_step};
   options.trace = line.text("trace");
   options.draw_model = draw_for_report;
-  RunOutcome outcome;
+  std::optional<Outcome> outcome;
   try {
     outcome = train(std::move(options));
   } catch (const Interrupted& stopped) {
@@ -119,7 +125,7 @@ void train_watched(const CommandLine& line, const std::function<RunOutcome(RunOp
     throw stopped_run(stopped.what(), view);
   }
   view.finish();
-  print_outcome(line, outcome, terminal);
+  std::visit([&](const auto& made) { print_outcome(line, made, terminal); }, *outcome);
 }
 
 }  // namespace treadle::cli

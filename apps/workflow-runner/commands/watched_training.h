@@ -2,8 +2,10 @@
 
 #include <functional>
 #include <string>
+#include <variant>
 
 #include <treadle/core/history/run_observer.h>
+#include <treadle/host/run/pipeline.h>
 #include <treadle/host/run/workflow_run.h>
 
 #include "command_line/command_line.h"
@@ -23,9 +25,11 @@ class FirstStep final : public RunObserver {
   Interruption& interruption_;
 };
 
+using Outcome = std::variant<RunOutcome, PipelineOutcome>;
+
 /// A training with everything a person at a terminal expects around it: progress, Ctrl-C that saves
-/// the run and says how to continue it, and the outcome, which is printed. `train` is given the
-/// options that bring this about and adds its own.
-void train_watched(const CommandLine& line, const std::function<RunOutcome(RunOptions)>& train);
+/// the run and prints how to continue it, and the printed outcome. `train` is given the options
+/// that bring this about and adds its own.
+void train_watched(const CommandLine& line, const std::function<Outcome(RunOptions)>& train);
 
 }  // namespace treadle::cli

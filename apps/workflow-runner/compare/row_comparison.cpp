@@ -51,7 +51,7 @@ std::string shortest(double value) {
 }
 
 std::string shown(double value) {
-  return number_text(Json(value));
+  return number_text(value);
 }
 
 /// The classes of an answer: "red", or labels with a semicolon between them.

@@ -9,7 +9,7 @@
 
 #include <treadle/host/run/compared_predictions.h>
 
-#include "compare/row_disagreement.h"
+#include <treadle/host/run/row_disagreement.h>
 #include "terminal/terminal.h"
 
 namespace treadle::cli {

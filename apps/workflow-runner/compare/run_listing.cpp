@@ -32,22 +32,22 @@ Json utc_time(std::optional<double> seconds) {
   return text;
 }
 
-std::string epochs_text(const RunRecord& run) {
+std::string epochs_text(const compare::RunRecord& run) {
   const std::string done = std::to_string(run.epochs);
-  return run.state == RunState::kFinished || run.planned_epochs == 0
+  return run.state == compare::RunState::kFinished || run.planned_epochs == 0
              ? done
              : done + "/" + std::to_string(run.planned_epochs);
 }
 
 }  // namespace
 
-std::string run_listing(const std::vector<RunRecord>& runs, const Terminal& terminal) {
+std::string run_listing(const std::vector<compare::RunRecord>& runs, const Terminal& terminal) {
   if (runs.empty())
     return "no runs\n";
   std::vector<Cells> rows;
-  for (const RunRecord& run : runs) {
+  for (const compare::RunRecord& run : runs) {
     rows.push_back({shown_path(run.folder), run.name, local_time(run.started),
-                    std::string(state_word(run.state)),
+                    std::string(compare::state_word(run.state)),
                     run.metric.empty() ? "-" : run.metric + " " + value_text(run.metric_value),
                     epochs_text(run), run.seconds ? seconds_text(*run.seconds) : "-"});
   }
@@ -56,13 +56,13 @@ std::string run_listing(const std::vector<RunRecord>& runs, const Terminal& term
                     terminal);
 }
 
-Json run_listing_json(const std::vector<RunRecord>& runs) {
+Json run_listing_json(const std::vector<compare::RunRecord>& runs) {
   Json list = Json::array();
-  for (const RunRecord& run : runs) {
+  for (const compare::RunRecord& run : runs) {
     list.push_back({{"folder", run.folder.string()},
                     {"name", run.name},
                     {"started_at", utc_time(run.started)},
-                    {"state", state_word(run.state)},
+                    {"state", compare::state_word(run.state)},
                     {"metric", run.metric.empty() ? Json() : Json(run.metric)},
                     {"value", run.metric_value},
                     {"epochs", run.epochs},

@@ -5,13 +5,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "records/run_records.h"
+#include <treadle/host/compare/run_records.h>
 #include "terminal/terminal.h"
 
 /// What `runs list` prints.
 namespace treadle::cli {
 
-std::string run_listing(const std::vector<RunRecord>& runs, const Terminal& terminal);
-nlohmann::json run_listing_json(const std::vector<RunRecord>& runs);
+std::string run_listing(const std::vector<compare::RunRecord>& runs, const Terminal& terminal);
+nlohmann::json run_listing_json(const std::vector<compare::RunRecord>& runs);
 
 }  // namespace treadle::cli

@@ -8,7 +8,7 @@
 #include <treadle/base/near_miss.h>
 #include <treadle/base/quoted_text.h>
 
-#include "records/run_settings.h"
+#include <treadle/host/compare/run_settings.h>
 #include "terminal/result_text.h"
 #include "terminal/text_table.h"
 
@@ -57,50 +57,52 @@ void sort_rows(RunTable& table, const std::string& sort, bool higher_is_better) 
 }
 
 /// The largest over its trainings; null where none has it.
-Json largest(const MeasuredRun& run, std::optional<double> MeasuredTraining::*spent) {
+Json largest(const compare::MeasuredRun& run,
+             std::optional<double> compare::MeasuredTraining::*spent) {
   Json most;
-  for (const MeasuredTraining& training : run.trainings) {
+  for (const compare::MeasuredTraining& training : run.trainings) {
     if (training.*spent && (most.is_null() || *(training.*spent) > most.get<double>()))
       most = *(training.*spent);
   }
   return most;
 }
 
-Json value_of(const RunRecord& run, const MeasuredRun& measured, const std::string& name,
-              bool is_within_budget) {
+Json value_of(const compare::RunRecord& run, const compare::MeasuredRun& measured,
+              const std::string& name, bool is_within_budget) {
   if (name == kEpochsColumn)
     return run.epochs;
   if (name == kUpdatesColumn) {
-    const Json updates = largest(measured, &MeasuredTraining::updates);
+    const Json updates = largest(measured, &compare::MeasuredTraining::updates);
     return updates.is_null() ? updates : Json(updates.get<std::int64_t>());
   }
   if (name == kTimeColumn && is_within_budget)
-    return largest(measured, &MeasuredTraining::seconds);
+    return largest(measured, &compare::MeasuredTraining::seconds);
   if (name == kTimeColumn)
     return run.seconds ? Json(*run.seconds) : Json();
   const auto found = std::find_if(measured.numbers.begin(), measured.numbers.end(),
-                                  [&](const ResultNumber& one) { return one.name == name; });
-  return found == measured.numbers.end() ? Json() : found->value;
+                                  [&](const MetricValue& one) { return one.name == name; });
+  return found == measured.numbers.end() ? Json() : Json(found->value);
 }
 
 }  // namespace
 
-RunTable run_table(const std::vector<RunRecord>& runs, const std::vector<MeasuredRun>& measured,
-                   const Budget& budget, const std::string& sort) {
+RunTable run_table(const std::vector<compare::RunRecord>& runs,
+                   const std::vector<compare::MeasuredRun>& measured, const compare::Budget& budget,
+                   const std::string& sort) {
   RunTable table;
-  const bool is_within_budget = budget.unit != Budget::Unit::kNone;
-  std::vector<Settings> settings;
-  std::map<std::string, std::string> better;
+  const bool is_within_budget = budget.unit != compare::Budget::Unit::kNone;
+  std::vector<compare::Settings> settings;
+  std::map<std::string, Direction> directions;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    settings.push_back(trained_settings_of(runs[i]));
-    for (const ResultNumber& one : measured[i].numbers) {
-      if (better.emplace(one.name, one.better).second)
+    settings.push_back(compare::trained_settings_of(runs[i]));
+    for (const MetricValue& one : measured[i].numbers) {
+      if (directions.emplace(one.name, one.direction).second)
         table.numbers.push_back(one.name);
     }
   }
   table.numbers.emplace_back(is_within_budget ? kUpdatesColumn : kEpochsColumn);
   table.numbers.emplace_back(kTimeColumn);
-  const DifferingSettings differing = differing_settings(std::move(settings));
+  const compare::DifferingSettings differing = compare::differing_settings(std::move(settings));
   for (const std::string& key : differing.keys)
     table.keys.push_back(column_of(key, table.numbers));
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -111,8 +113,9 @@ RunTable run_table(const std::vector<RunRecord>& runs, const std::vector<Measure
     row.values.insert(row.values.end(), differing.values[i].begin(), differing.values[i].end());
   }
   if (!sort.empty()) {
-    const auto direction = better.find(sort);
-    sort_rows(table, sort, direction != better.end() && direction->second == "higher");
+    const auto found = directions.find(sort);
+    sort_rows(table, sort,
+              found != directions.end() && found->second == Direction::kHigherIsBetter);
   }
   return table;
 }
@@ -123,7 +126,7 @@ std::string RunTable::text(const Terminal& terminal) const {
   for (const Row& row : rows)
     lines.push_back({row.run});
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (is_of_one_class(numbers[i]))
+    if (compare::is_of_one_class(numbers[i]))
       continue;
     head.push_back(numbers[i]);
     for (std::size_t r = 0; r < rows.size(); ++r) {

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "records/run_measures.h"
-#include "records/run_records.h"
+#include <treadle/host/compare/run_measures.h>
+#include <treadle/host/compare/run_records.h>
 #include "terminal/terminal.h"
 
 namespace treadle::cli {
@@ -33,7 +33,8 @@ struct RunTable {
 /// `measured` has one for each of `runs`. `sort` names a number or a key, or is empty. The best
 /// comes first where a direction is better, else the smallest; runs without the value come last.
 /// Throws UsageError with a near miss for a name that no run has.
-RunTable run_table(const std::vector<RunRecord>& runs, const std::vector<MeasuredRun>& measured,
-                   const Budget& budget, const std::string& sort);
+RunTable run_table(const std::vector<compare::RunRecord>& runs,
+                   const std::vector<compare::MeasuredRun>& measured, const compare::Budget& budget,
+                   const std::string& sort);
 
 }  // namespace treadle::cli

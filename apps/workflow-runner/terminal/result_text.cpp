@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "records/json_member.h"
+#include <treadle/base/time_text.h>
 
 namespace treadle::cli {
 namespace {
@@ -37,75 +37,71 @@ std::string aligned(const std::vector<Row>& rows, const Terminal& terminal) {
   return text;
 }
 
-/// The metrics in the document's order; those that nobody listed by name.
-std::vector<std::string> ordered_names(const Json& metrics, const Json& list) {
-  std::vector<std::string> names;
-  const auto add = [&](const std::string& name) {
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(name);
-  };
-  for (const Json& metric : list) {
-    const Json& name = member(metric, "name");
-    if (name.is_string() && metrics.contains(name.get<std::string>()))
-      add(name.get<std::string>());
-  }
-  for (const auto& [name, unused] : metrics.items())
-    add(name);
-  return names;
-}
-
 /// The loss of transformed targets has other units than the metrics beside it.
-std::string loss_name(const Json& result) {
-  return member(result, "transformed_target") == true ? "loss (transformed target)" : "loss";
+std::string loss_name(bool is_transformed) {
+  return is_transformed ? "loss (transformed target)" : "loss";
 }
 
-/// `result` has the metrics' order and the loss's units, `undefined` why numbers are undefined.
-std::vector<Row> metric_rows(const Json& result, const Json& loss, const Json& metrics,
-                             const Json& loss_deviation, const Json& deviations,
-                             const Json& undefined) {
-  const auto value_text = [&](const std::string& name, const Json& value, const Json& deviation) {
-    std::string text = right_aligned(number_text(value), 9);
-    if (deviation.is_number())
-      text += " ± " + number_text(deviation);
-    if (const Json& why = member(undefined, name); why.is_string())
-      text += "  undefined: " + why.get<std::string>();
-    return text;
+Row number_row(const std::string& name, const Number& value, std::string_view undefined = {},
+               const Number* deviation = nullptr) {
+  std::string text = right_aligned(number_text(value.value()), 9);
+  if (deviation != nullptr && deviation->is_known())
+    text += " ± " + number_text(deviation->value());
+  const std::string_view why = undefined.empty() ? std::string_view(value.why()) : undefined;
+  if (!why.empty())
+    text += "  undefined: " + std::string(why);
+  return {name, text};
+}
+
+std::vector<Row> score_rows(const Scores& scores, bool is_transformed) {
+  std::vector<Row> rows{number_row(loss_name(is_transformed), scores.loss)};
+  for (const MetricValue& metric : scores.metrics)
+    rows.push_back(number_row(metric.name, metric.value));
+  return rows;
+}
+
+std::vector<Row> fold_rows(const CrossValidationResult& folds, bool is_transformed) {
+  const auto why = [&](const std::string& name) -> std::string_view {
+    const auto found = folds.undefined.find(name);
+    return found == folds.undefined.end() ? std::string_view() : found->second;
   };
-  std::vector<Row> rows{{loss_name(result), value_text("loss", loss, loss_deviation)}};
-  if (metrics.is_object()) {
-    for (const std::string& name : ordered_names(metrics, member(result, "metric_list")))
-      rows.emplace_back(name, value_text(name, member(metrics, name), member(deviations, name)));
+  std::vector<Row> rows{
+      number_row(loss_name(is_transformed), folds.mean_loss, why("loss"), &folds.std_loss)};
+  for (std::size_t i = 0; i < folds.mean_metrics.size(); ++i) {
+    const MetricValue& mean = folds.mean_metrics[i];
+    rows.push_back(
+        number_row(mean.name, mean.value, why(mean.name),
+                   i < folds.std_metrics.size() ? &folds.std_metrics[i].value : nullptr));
   }
   return rows;
 }
 
-std::string cell_text(const Json& value) {
-  if (value.is_number() && value.get<double>() == std::floor(value.get<double>()) &&
-      std::abs(value.get<double>()) < 1e15)
-    return std::to_string(value.get<long long>());
+std::string cell_text(double value) {
+  if (value == std::floor(value) && std::abs(value) < 1e15)
+    return std::to_string(static_cast<long long>(value));
   return number_text(value);
 }
 
-std::string confusion_text(const Json& stored, const Terminal& terminal) {
-  const Json& values = member(stored, "values");
-  const Json& names = member(stored, "row_labels");
-  const Json& columns = member(stored, "column_labels");
-  if (!values.is_array() || values.empty() || values.size() > kMostClasses ||
-      names.size() != values.size() || columns.size() != values.size())
+std::string confusion_text(const ResultTable& table, const Terminal& terminal) {
+  const std::vector<std::vector<Number>>& values = table.values;
+  const std::vector<std::string>& names = table.row_labels;
+  const std::vector<std::string>& columns = table.column_labels;
+  if (values.empty() || values.size() > kMostClasses || names.size() != values.size() ||
+      columns.size() != values.size())
     return {};
   std::size_t name_width = 6;
   std::size_t cell_width = 5;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    name_width = std::max(name_width, columns_of(names[i].get<std::string>()));
-    cell_width = std::max(cell_width, columns_of(columns[i].get<std::string>()));
+    name_width = std::max(name_width, columns_of(names[i]));
+    cell_width = std::max(cell_width, columns_of(columns[i]));
   }
   std::string text = "\n  " + left_aligned("actual", name_width) + "  predicted\n  ";
   std::string head(name_width, ' ');
-  for (const Json& column : columns)
-    head += "  " + right_aligned(column.get<std::string>(), cell_width);
+  for (const std::string& column : columns)
+    head += "  " + right_aligned(column, cell_width);
   text += terminal.dim(head) + "\n";
   for (std::size_t i = 0; i < values.size(); ++i) {
-    text += "  " + left_aligned(names[i].get<std::string>(), name_width);
+    text += "  " + left_aligned(names[i], name_width);
     for (std::size_t j = 0; j < values[i].size(); ++j) {
       const std::string cell = right_aligned(cell_text(values[i][j]), cell_width);
       text += "  " + (i == j ? terminal.green(cell) : cell);
@@ -138,175 +134,155 @@ std::string list_text(const Json& values) {
   return text.empty() ? "none" : text;
 }
 
-/// Which weights the model holds, as "weights" of a result records it.
-std::string kept_weights(const Json& weights) {
-  const Json& epoch = member(weights, "epoch");
-  if (!epoch.is_number_integer())
-    return {};
-  const std::string holds =
-      member(weights, "averaged") == true ? "averaged weights of " : "weights of ";
-  if (member(weights, "chosen") != "best")
+/// Which weights the model holds.
+std::string kept_weights(const ChosenWeights& weights) {
+  const std::string holds = weights.are_average ? "averaged weights of " : "weights of ";
+  if (!weights.are_best)
     return holds + "the last epoch";
-  const Json& by = member(weights, "by");
-  return holds + "epoch " + epoch.dump() + ", the best" +
-         (by.is_string() ? " by " + by.get<std::string>() : "");
+  return holds + "epoch " + std::to_string(weights.epoch) + ", the best" +
+         (weights.by.empty() ? "" : " by " + weights.by);
 }
 
 /// Whether a training's weights were chosen by its validation rows.
-bool did_validation_choose(const Json& training) {
-  return member(member(training, "weights"), "on") == "validation";
+bool did_validation_choose(const FitResult& training) {
+  return training.weights.on == "validation";
 }
 
-/// What the test rows came to, under a name of its own; nothing without any. `result` has the
-/// metrics' order and the loss's units.
-std::string test_table(const Json& result, const Terminal& terminal) {
-  const Json& test = member(result, "test");
-  if (!test.is_object())
+/// The results on the test rows, with a title; empty without any.
+std::string test_table(const FitResult& training, const Terminal& terminal) {
+  if (!training.test)
     return {};
-  return "Test (on " + cell_text(member(test, "sample_count")) +
+  return "Test (on " + std::to_string(training.test->sample_count) +
          " rows that neither trained nor chose)\n" +
-         aligned(metric_rows(result, member(test, "loss"), member(test, "metrics"), Json(), Json(),
-                             member(test, "undefined")),
-                 terminal);
+         aligned(score_rows(*training.test, training.transformed_target), terminal);
+}
+
+std::string windows_text(const std::optional<std::int64_t>& windows, const std::string& level) {
+  if (!windows)
+    return ", never at " + level;
+  return ", " + std::to_string(*windows) + (*windows == 1 ? " window to " : " windows to ") + level;
 }
 
 /// How a model that went on learning followed each change of its task; nothing without any.
-std::string changes_table(const Json& result, const Terminal& terminal) {
-  const Json& tested = member(result, "prequential");
-  const Json& changes = member(tested, "changes");
-  if (!changes.is_array() || changes.empty())
+std::string changes_table(const std::optional<PrequentialResult>& tested,
+                          const Terminal& terminal) {
+  if (!tested || tested->changes.empty())
     return {};
-  const std::string metric = member(member(tested, "recovery"), "metric").get<std::string>();
-  const auto number_in = [&](const Json& window) {
-    return number_text(metric == "loss" ? member(window, metric)
-                                        : member(member(window, "metrics"), metric));
+  const PrequentialResult::Recovery& recovery = tested->recovery;
+  const auto number_in = [&](const std::optional<Scores>& window) {
+    const Number* const found = window ? window->find(recovery.metric) : nullptr;
+    return found != nullptr ? number_text(found->value()) : "-";
   };
   std::vector<Row> rows;
-  for (const Json& change : changes) {
-    std::string text =
-        number_in(member(change, "before")) + " before, " + number_in(member(change, "after"));
-    for (const auto& [key, level] : {std::pair("windows_to_threshold", "the threshold"),
-                                     std::pair("windows_to_share", "the share of before")}) {
-      if (!change.contains(key))
-        continue;
-      const Json& windows = member(change, key);
-      text += windows.is_null()
-                  ? std::string(", never at ") + level
-                  : ", " + windows.dump() + (windows == 1 ? " window to " : " windows to ") + level;
-    }
-    rows.emplace_back(
-        scalar_text(member(change, "task")) + " (row " + member(change, "row").dump() + ")", text);
+  for (const PrequentialResult::Change& change : tested->changes) {
+    std::string text = number_in(change.before) + " before, " + number_in(change.after);
+    if (recovery.threshold)
+      text += windows_text(change.windows_to_threshold, "the threshold");
+    if (recovery.share)
+      text += windows_text(change.windows_to_share, "the share of before");
+    rows.emplace_back(change.task + " (row " + std::to_string(change.row) + ")", text);
   }
-  return "Changes (" + metric + " of the window before and of the one with the change)\n" +
+  return "Changes (" + recovery.metric + " of the window before and of the one with the change)\n" +
          aligned(rows, terminal);
 }
 
-/// What the forecasts to beat came to, one line each; nothing without any.
-std::string baseline_table(const Json& result, const Terminal& terminal) {
-  const Json& baselines = member(result, "baselines");
-  if (!baselines.is_array() || baselines.empty())
+/// The results of the baselines, one line each; empty without any.
+std::string baseline_table(const std::vector<BaselineResult>& baselines, const Terminal& terminal) {
+  if (baselines.empty())
     return {};
   std::vector<Row> rows;
-  for (const Json& baseline : baselines) {
-    std::string text = "loss " + number_text(member(baseline, "loss"));
-    const Json& metrics = member(baseline, "metrics");
-    if (metrics.is_object()) {
-      for (const std::string& name : ordered_names(metrics, member(result, "metric_list")))
-        text += ", " + name + " " + number_text(member(metrics, name));
-    }
-    rows.emplace_back(scalar_text(member(baseline, "name")), text);
+  for (const BaselineResult& baseline : baselines) {
+    std::string text = "loss " + number_text(baseline.loss.value());
+    for (const MetricValue& metric : baseline.metrics)
+      text += ", " + metric.name + " " + number_text(metric.value.value());
+    rows.emplace_back(baseline.name, text);
   }
-  return "Baselines (on the same " + scalar_text(member(baselines.front(), "evaluated_on")) +
-         " rows)\n" + aligned(rows, terminal);
+  return "Baselines (on the same " + baselines.front().evaluated_on + " rows)\n" +
+         aligned(rows, terminal);
 }
 
 /// Why a search that asks for an ensemble has none.
-std::string why_no_ensemble(const Json& search) {
-  const Json& trials = search.at("trials");
-  const auto complete = std::count_if(trials.begin(), trials.end(), [](const Json& trial) {
-    return member(trial, "state") == "complete";
-  });
-  if (trials.size() == 1)
-    return "there was one trial";
+std::string why_no_ensemble(const SearchResult& search) {
+  const std::size_t trials = search.trials.size();
+  const auto complete =
+      std::count_if(search.trials.begin(), search.trials.end(),
+                    [](const SearchResult::Trial& trial) { return trial.state == "complete"; });
+  if (trials == 1)
+    return "only one trial";
   if (complete < 2) {
-    return "of " + std::to_string(trials.size()) + " trials, " +
-           (complete == 0 ? "none" : "only one") + " was trained to its end";
+    return "of " + std::to_string(trials) + " trials, " + (complete == 0 ? "none" : "only one") +
+           " was trained to its end";
   }
-  return member(member(search, "ended"), "reason") == "time"
+  return search.ended.reason == "time"
              ? "no other trial makes the best one better, or there was no time to train one"
              : "no other trial makes the best one better";
 }
 
-/// What predicts in place of the best trial; empty where no ensemble was asked for.
-std::string ensemble_text(const Json& search) {
-  if (!search.contains("ensemble"))
+/// The ensemble in place of the best trial, or why there is none; empty where none was requested.
+std::string ensemble_text(const SearchResult& search) {
+  if (!search.wants_ensemble)
     return {};
-  const Json& ensemble = search.at("ensemble");
-  if (!ensemble.is_object())
+  if (!search.ensemble)
     return "No ensemble: " + why_no_ensemble(search) + "\n";
-  return "Ensemble of " + std::to_string(member(ensemble, "members").size()) +
-         " trials, which predicts in place of the best one: " +
-         scalar_text(member(ensemble, "objective")) + " " +
-         number_text(member(ensemble, "validation")) + " of the validation rows\n";
+  return "Ensemble of " + std::to_string(search.ensemble->members.size()) +
+         " trials, which predicts in place of the best one: " + search.ensemble->objective + " " +
+         number_text(search.ensemble->validation.value()) + " of the validation rows\n";
+}
+
+std::string front_text(const std::vector<std::int64_t>& trials) {
+  constexpr std::size_t kMostListed = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(trials.size(), kMostListed); ++i)
+    text += (text.empty() ? "" : ", ") + std::to_string(trials[i]);
+  if (trials.size() > kMostListed)
+    text += " and " + std::to_string(trials.size() - kMostListed) + " more";
+  return "Pareto front: trials " + (text.empty() ? "none" : text) + "\n";
 }
 
 /// The values of the best trial; nothing without a search.
-std::string search_table(const Json& result, const Terminal& terminal) {
-  const Json& search = member(result, "search");
-  const Json& trials = member(search, "trials");
-  const Json& number = member(search, "best_trial");
-  if (!trials.is_array() || !number.is_number_integer() || number < 0 || number >= trials.size())
+std::string search_table(const SearchResult& search, const Terminal& terminal) {
+  const SearchResult::Trial* const best = search.find(search.best_trial);
+  if (best == nullptr)
     return {};
-  const Json& best = trials[number.get<std::size_t>()];
   std::map<std::string, int> states;
-  for (const Json& trial : trials)
-    ++states[member(trial, "state").get<std::string>()];
+  for (const SearchResult::Trial& trial : search.trials)
+    ++states[trial.state];
   std::string others;
   for (const auto& [state, count] : states) {
     if (state != "complete")
       others += (others.empty() ? ", of which " : ", ") + std::to_string(count) + " " + state;
   }
   std::vector<Row> rows;
-  for (const auto& [name, value] : member(best, "params").items())
+  for (const auto& [name, value] : best->params.items())
     rows.emplace_back(name, value.is_number_float() ? scalar_text(value) : value.dump());
   std::string values;
-  const Json& objectives = member(search, "objectives");
-  for (std::size_t i = 0; i < objectives.size() && i < member(best, "values").size(); ++i) {
-    values += (i == 0 ? ": " : ", ") + scalar_text(member(objectives[i], "name")) + " " +
-              number_text(member(best, "values")[i]);
+  for (std::size_t i = 0; i < search.objectives.size() && i < best->values.size(); ++i) {
+    values += (i == 0 ? ": " : ", ") + search.objectives[i].name + " " +
+              number_text(best->values[i].value());
   }
-  std::string front;
-  if (const Json& pareto = member(search, "pareto_trials"); pareto.is_array()) {
-    front = "Pareto front: trials " + list_text(pareto) + "\n";
-  }
-  const Json& ended = member(search, "ended");
-  if (member(ended, "reason") == "time")
-    front += "Ended early: " + scalar_text(member(ended, "text")) + "\n";
-  front += ensemble_text(search);
-  return "Search (trial " + number.dump() + ", the best of " + std::to_string(trials.size()) +
-         others + values + ")\n" + aligned(rows, terminal) + front;
+  return "Search (trial " + std::to_string(search.best_trial) + ", the best of " +
+         std::to_string(search.trials.size()) + others + values + ")\n" + aligned(rows, terminal) +
+         (search.pareto_trials ? front_text(*search.pareto_trials) : "") +
+         (search.ended.reason == "time" ? "Ended early: " + search.ended.text + "\n" : "") +
+         ensemble_text(search);
 }
 
-/// What a run with idle workers can do about it: one training uses one of them unless its steps are
-/// cut into shards.
-std::string idle_hint(const Json& time, double idle_share) {
+/// How to use idle workers: one training uses one of them unless its steps are cut into shards.
+std::string idle_hint(const TimeResult& time, double idle_share) {
   constexpr double kMuch = 0.3;
   constexpr double kFewestSeconds = 5;  // a shorter run is mostly its beginning
-  if (idle_share < kMuch || member(time, "workers") <= 1 || member(time, "shards") != 1 ||
-      member(time, "seconds") < kFewestSeconds)
+  if (idle_share < kMuch || time.workers <= 1 || time.shards != 1 || time.seconds < kFewestSeconds)
     return {};
   return "  A training uses one worker. \"resources\": {\"shards\": 2} shares each step between "
          "two.\n";
 }
 
-/// "0_1 gated, 0_2 skip": what a search of the structure chose, without what is left out.
-std::string structure_text(const Json& structure) {
+/// "0_1 gated, 0_2 skip": the choices of a structure search, without those left out.
+std::string structure_text(const StructureResult& structure) {
   std::string text;
-  for (const Json& choice : member(structure, "choices")) {
-    if (const Json& chosen = member(choice, "chosen"); chosen.is_string()) {
-      text += (text.empty() ? "" : ", ") + scalar_text(member(choice, "name")) + " " +
-              chosen.get<std::string>();
-    }
+  for (const StructureResult::Choice& choice : structure.choices) {
+    if (choice.chosen)
+      text += (text.empty() ? "" : ", ") + choice.name + " " + *choice.chosen;
   }
   return text;
 }
@@ -318,29 +294,13 @@ std::string words(std::string key) {
 
 }  // namespace
 
-std::string number_text(const Json& value) {
-  if (!value.is_number() || !std::isfinite(value.get<double>()))
+std::string number_text(double x) {
+  if (!std::isfinite(x))
     return "-";
-  const double x = value.get<double>();
   const double size = std::abs(x);
   if (size != 0 && (size < 1e-3 || size >= 1e5))
     return print("%.2e", x);
   return size >= 1000 ? print("%.1f", x) : print("%.4f", x);
-}
-
-std::string seconds_text(double seconds) {
-  if (seconds < 1)
-    return print("%.2f s", seconds);
-  if (seconds < 59.95)
-    return print("%.1f s", seconds);
-  const long long whole = std::llround(seconds);
-  if (whole < 3600)
-    return print("%lld:%02lld min", whole / 60, whole % 60);
-  return print("%lld:%02lld:%02lld h", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-std::string fine_seconds_text(double seconds) {
-  return seconds > 0 && seconds < 0.00995 ? print("%.1f ms", seconds * 1e3) : seconds_text(seconds);
 }
 
 std::string bytes_text(double bytes) {
@@ -356,114 +316,94 @@ std::string bytes_text(double bytes) {
   return print("%.1f ", amount) + std::string(kUnits[unit]);
 }
 
-std::string result_table(const Json& result, const Terminal& terminal) {
-  const Json& folds = member(result, "fold_results");
+std::string result_table(const RunResult& result, const Terminal& terminal) {
+  const FitResult& training = result.training;
   std::string head = "Result";
   std::vector<Row> rows;
-  if (folds.is_array()) {
-    const bool are_tested = member(result, "folds_evaluated_on") == "test";
+  if (result.cross_validation) {
+    const CrossValidationResult& folds = *result.cross_validation;
+    const bool are_tested = folds.evaluated_on() == "test";
+    const std::size_t count = folds.fold_results.size();
     head += " (mean ± deviation over " + std::string(are_tested ? "the test rows of " : "") +
-            std::to_string(folds.size()) + (folds.size() == 1 ? " fold" : " folds") +
-            (!are_tested && !folds.empty() && did_validation_choose(folds.front())
+            std::to_string(count) + (count == 1 ? " fold" : " folds") +
+            (!are_tested && count > 0 && did_validation_choose(folds.fold_results.front())
                  ? ", whose rows also chose the weights)"
                  : ")");
-    rows = metric_rows(result, member(result, "mean_loss"), member(result, "mean_metrics"),
-                       member(result, "std_loss"), member(result, "std_metrics"),
-                       member(result, "undefined"));
+    rows = fold_rows(folds, training.transformed_target);
   } else {
-    const Json& tested = member(result, "prequential");
-    const Json& validation = tested.is_object() ? tested : member(result, "validation");
-    const Json& count = member(validation, "sample_count");
-    if (tested.is_object()) {
-      head += " (means over " + std::to_string(member(tested, "windows").size()) + " windows, " +
-              count.dump() + " rows tested before they were trained on)";
-    } else if (count.is_number_integer())
-      head += " (on " + count.dump() + " validation rows" +
-              (did_validation_choose(result) ? ", which also chose the weights)" : ")");
-    const Json& metrics = member(validation, "metrics");
-    rows = metric_rows(
-        result, validation.is_object() ? member(validation, "loss") : member(result, "final_loss"),
-        metrics.is_object() ? metrics : member(result, "metrics"), Json(), Json(),
-        member(validation, "undefined"));
+    if (training.prequential) {
+      head += " (means over " + std::to_string(training.prequential->windows.size()) +
+              " windows, " + std::to_string(training.prequential->sample_count) +
+              " rows tested before they were trained on)";
+    } else if (training.validation) {
+      head += " (on " + std::to_string(training.validation->sample_count) + " validation rows" +
+              (did_validation_choose(training) ? ", which also chose the weights)" : ")");
+    }
+    rows = score_rows({result.loss(), result.metrics()}, training.transformed_target);
   }
-  if (const Json& epochs = member(result, "total_epochs"); epochs.is_number())
-    rows.emplace_back("epochs", right_aligned(cell_text(epochs), 9));
-  if (const std::string kept = kept_weights(member(result, "weights")); !kept.empty())
-    rows.emplace_back("model", kept);
-  else if (member(result, "model_path") == "")
+  if (result.has_model()) {
+    rows.emplace_back("epochs", right_aligned(std::to_string(training.total_epochs), 9));
+    rows.emplace_back("model", kept_weights(training.weights));
+  } else {
     rows.emplace_back("model", "none, as \"refit\" is false");
-  for (const Json& structure : member(result, "structures"))
-    rows.emplace_back(scalar_text(member(structure, "structure")),
-                      structure_text(structure) + " (architecture.json)");
-  if (const Json& sum = member(result, "total_time_seconds"); sum.is_number()) {
-    rows.emplace_back("time of all folds",
-                      right_aligned(seconds_text(sum.get<double>()), 9) + ", added up");
-  } else if (const Json& time = member(result, "training_time_seconds"); time.is_number()) {
-    rows.emplace_back("training time", right_aligned(seconds_text(time.get<double>()), 9));
   }
-  return head + "\n" + aligned(rows, terminal) + changes_table(result, terminal) +
-         test_table(result, terminal) + baseline_table(result, terminal) +
-         search_table(result, terminal);
+  for (const StructureResult& structure : training.structures)
+    rows.emplace_back(structure.structure, structure_text(structure) + " (architecture.json)");
+  if (result.cross_validation) {
+    rows.emplace_back(
+        "time of all folds",
+        right_aligned(seconds_text(result.cross_validation->total_time_seconds), 9) + ", added up");
+  } else {
+    rows.emplace_back("training time",
+                      right_aligned(seconds_text(training.training_time_seconds), 9));
+  }
+  return head + "\n" + aligned(rows, terminal) + changes_table(training.prequential, terminal) +
+         test_table(training, terminal) + baseline_table(result.baselines, terminal) +
+         (result.search ? search_table(*result.search, terminal) : "");
 }
 
-std::string pipeline_table(const Json& result, const Terminal& terminal) {
+std::string pipeline_table(const PipelineResult& result, const Terminal& terminal) {
   std::vector<Row> rows;
-  for (const Json& stage : member(result, "stages")) {
-    std::string text = scalar_text(member(stage, "kind"));
-    if (member(stage, "reused") == true)
+  for (const StageResult& stage : result.stages) {
+    std::string text = stage.kind;
+    if (stage.reused)
       text += ", taken over";
-    if (const Json& count = member(stage, "rows"); count.is_number())
-      text += ", " + count.dump() + " rows";
-    if (const Json& metrics = member(stage, "metrics"); metrics.is_object()) {
-      for (const auto& [name, value] : metrics.items())
-        text += ", " + name + " " + number_text(value);
-    }
-    text += "  " + shown_path(scalar_text(member(stage, "folder")));
-    rows.emplace_back(scalar_text(member(stage, "stage")), std::move(text));
+    if (stage.rows)
+      text += ", " + std::to_string(*stage.rows) + " rows";
+    for (const MetricValue& metric : stage.metrics)
+      text += ", " + metric.name + " " + number_text(metric.value.value());
+    text += "  " + shown_path(stage.folder);
+    rows.emplace_back(stage.stage, std::move(text));
   }
   return "Stages\n" + aligned(rows, terminal);
 }
 
 /// "Device far:0: …" of a run that was not on a CPU.
-std::string device_line(const Json& device) {
-  if (!device.is_object())
-    return {};
-  const auto number = [&](const char* key) {
-    const Json& value = member(device, key);
-    return value.is_number() ? value.get<double>() : 0.0;
-  };
-  const std::string name = member(device, "name").is_string()
-                               ? member(device, "name").get<std::string>()
-                               : std::string("without a name");
-  std::string text = "Device " + name + ": ";
-  if (number("busy_seconds") > 0)
-    text += print("%.1f %% idle during epochs, ", 100 * number("idle_fraction"));
-  text += "peak memory " + bytes_text(number("memory_peak_bytes")) + ", reserved " +
-          bytes_text(number("memory_reserved_bytes")) + "\n";
-  return text + print("  %.0f copies to the device (", number("copies_to_device")) +
-         bytes_text(number("bytes_to_device")) +
-         print("), %.0f to the host (", number("copies_to_host")) +
-         bytes_text(number("bytes_to_host")) + print("), %.0f waits (", number("waits")) +
-         seconds_text(number("seconds_waiting")) + ")\n";
+std::string device_line(const DeviceResult& device) {
+  std::string text = "Device " + device.name + ": ";
+  if (device.busy_seconds > 0)
+    text += print("%.1f %% idle during epochs, ", 100 * device.idle_fraction);
+  const auto count = [](std::int64_t value) { return std::to_string(value); };
+  const auto bytes = [](std::int64_t value) { return bytes_text(static_cast<double>(value)); };
+  return text + "peak memory " + bytes(device.memory_peak_bytes) + ", reserved " +
+         bytes(device.memory_reserved_bytes) + "\n  " + count(device.copies_to_device) +
+         " copies to the device (" + bytes(device.bytes_to_device) + "), " +
+         count(device.copies_to_host) + " to the host (" + bytes(device.bytes_to_host) + "), " +
+         count(device.waits) + " waits (" + seconds_text(device.seconds_waiting) + ")\n";
 }
 
-std::string time_table(const Json& result, const Terminal& terminal) {
-  const Json& time = member(result, "time");
-  const Json& phases = member(time, "phases");
-  const Json& passed = member(time, "seconds");
-  const Json& workers = member(time, "workers");
-  if (!phases.is_object() || !passed.is_number() || !workers.is_number_integer())
+std::string time_table(const RunResult& result, const Terminal& terminal) {
+  const TimeResult& time = result.time;
+  if (time.phases.empty())
     return {};
-  std::string head = "Wall time (" + seconds_text(passed.get<double>()) + " with " +
-                     workers.dump() + (workers == 1 ? " worker" : " workers");
-  if (const Json& used = member(time, "budget_used"); used.is_number())
-    head += print(", %.0f %% used", 100 * used.get<double>());
-  const Json& rows = member(time, "training_rows_per_second");
-  if (rows.is_number() && rows > 0)
-    head += print(", %.0f training rows/s", rows.get<double>());
+  std::string head = "Wall time (" + seconds_text(time.seconds) + " with " +
+                     std::to_string(time.workers) + (time.workers == 1 ? " worker" : " workers") +
+                     print(", %.0f %% used", 100 * time.budget_used);
+  if (time.training_rows_per_second > 0)
+    head += print(", %.0f training rows/s", time.training_rows_per_second);
   double all = 0;
-  for (const auto& [phase, seconds] : phases.items())
-    all += seconds.is_number() ? seconds.get<double>() : 0;
+  for (const auto& [phase, seconds] : time.phases)
+    all += seconds;
   std::string text = head + ")\n";
   std::string names;
   std::string shares;
@@ -476,10 +416,10 @@ std::string time_table(const Json& result, const Terminal& terminal) {
   // In the order in which a run comes by them, and what is left at the end.
   for (const char* phase : {"loading", "data", "forward", "backward", "update", "replay", "waiting",
                             "metrics", "saving", "idle"}) {
-    const Json& seconds = member(phases, phase);
-    if (!seconds.is_number() || all <= 0)
+    const auto seconds = time.phases.find(phase);
+    if (seconds == time.phases.end() || all <= 0)
       continue;
-    const std::string share = print("%.1f %%", 100 * seconds.get<double>() / all);
+    const std::string share = print("%.1f %%", 100 * seconds->second / all);
     const std::size_t width = std::max(std::string_view(phase).size(), share.size());
     if (names.size() + 2 + width > terminal.width())
       end_line();
@@ -487,27 +427,18 @@ std::string time_table(const Json& result, const Terminal& terminal) {
     shares += "  " + right_aligned(share, width);
   }
   end_line();
-  const Json& idle = member(phases, "idle");
-  if (idle.is_number() && all > 0)
-    text += idle_hint(time, idle.get<double>() / all);
-  return text + device_line(member(result, "device")) + "\n";
+  if (const auto idle = time.phases.find("idle"); idle != time.phases.end() && all > 0)
+    text += idle_hint(time, idle->second / all);
+  return text + (result.device ? device_line(*result.device) : "") + "\n";
 }
 
-std::string evaluation_table(const Json& validation, const Terminal& terminal) {
-  const Json& count = member(validation, "sample_count");
-  std::string text = "Result";
-  if (count.is_number_integer())
-    text += " (on " + count.dump() + " rows)";
-  text += "\n" +
-          aligned(metric_rows(validation, member(validation, "loss"), member(validation, "metrics"),
-                              Json(), Json(), member(validation, "undefined")),
-                  terminal);
-  const Json& tables = member(validation, "tables");
-  if (tables.is_array()) {
-    for (const Json& stored : tables) {
-      if (member(stored, "name") == "confusion_matrix")
-        text += confusion_text(stored, terminal);
-    }
+std::string evaluation_table(const EvaluationResult& result, const Terminal& terminal) {
+  std::string text =
+      "Result (on " + std::to_string(result.sample_count) + " rows)\n" +
+      aligned(score_rows(result, result.transformed_target.value_or(false)), terminal);
+  for (const ResultTable& table : result.tables) {
+    if (table.name == "confusion_matrix")
+      text += confusion_text(table, terminal);
   }
   return text;
 }

@@ -74,7 +74,7 @@ std::string value_text(const Json& value) {
   if (value.is_null())
     return "-";
   if (value.is_number_float())
-    return number_text(value);
+    return number_text(value.get<double>());
   return cut_to(value.is_string() ? value.get<std::string>() : value.dump(), kWidestCell);
 }
 

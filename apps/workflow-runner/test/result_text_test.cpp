@@ -15,6 +15,17 @@ using testing::Not;
 
 const Terminal kPiped(-1, false, false);
 
+/// Of the given part of a run's result.json, and a model.
+std::string table_of(Json result) {
+  if (!result.contains("model_path"))
+    result["model_path"] = "model.safetensors";
+  return result_table(run_result_from(result, "result.json"), kPiped);
+}
+
+std::string time_of(const Json& result, const Terminal& terminal = kPiped) {
+  return time_table(run_result_from(result, "result.json"), terminal);
+}
+
 TEST(ResultText, WritesNumbersInNineColumns) {
   EXPECT_EQ(number_text(0.95333), "0.9533");
   EXPECT_EQ(number_text(-0.00001), "-1.00e-05");
@@ -22,7 +33,6 @@ TEST(ResultText, WritesNumbersInNineColumns) {
   EXPECT_EQ(number_text(12345.67), "12345.7");
   EXPECT_EQ(number_text(1234567.0), "1.23e+06");
   EXPECT_EQ(number_text(std::nan("")), "-");
-  EXPECT_EQ(number_text(nullptr), "-");
 }
 
 TEST(ResultText, WritesTimesAndSizesForPeople) {
@@ -48,13 +58,12 @@ const Json kTime{{"seconds", 2.0},
                    {"idle", 1.0}}}};
 
 TEST(ResultText, ShowsWhereTheTimeWentInALineOfShares) {
-  EXPECT_EQ(time_table({{"time", kTime}}, kPiped),
+  EXPECT_EQ(time_of({{"time", kTime}}),
             "Wall time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
             "  loading   data  forward  backward  update  metrics  saving    idle\n"
             "    5.0 %  1.0 %   25.0 %    35.0 %   5.0 %    3.0 %   1.0 %  25.0 %\n"
             "\n");
-  EXPECT_EQ(time_table({{"time", {{"seconds", "soon"}}}}, kPiped), "");
-  EXPECT_EQ(time_table(Json::object(), kPiped), "") << "a run of an older version";
+  EXPECT_EQ(time_of(Json::object()), "") << "a run of an older version";
 }
 
 TEST(ResultText, ShowsWhatARunDidWithItsDevice) {
@@ -63,7 +72,7 @@ TEST(ResultText, ShowsWhatARunDidWithItsDevice) {
   on_a_device["phases"]["idle"] = 0.9;
   const Json device{{"name", "cuda:0"},
                     {"copies_to_device", 1200},
-                    {"bytes_to_device", 12.25 * 1024 * 1024},
+                    {"bytes_to_device", 12845056},
                     {"copies_to_host", 34},
                     {"bytes_to_host", 640},
                     {"waits", 56},
@@ -75,7 +84,7 @@ TEST(ResultText, ShowsWhatARunDidWithItsDevice) {
                     {"idle_fraction", 0.25}};
 
   EXPECT_EQ(
-      time_table({{"time", on_a_device}, {"device", device}}, kPiped),
+      time_of({{"time", on_a_device}, {"device", device}}),
       "Wall time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
       "  loading   data  forward  backward  update  waiting  metrics  saving    idle\n"
       "    5.0 %  1.0 %   25.0 %    35.0 %   5.0 %    2.5 %    3.0 %   1.0 %  22.5 %\n"
@@ -85,9 +94,9 @@ TEST(ResultText, ShowsWhatARunDidWithItsDevice) {
 }
 
 TEST(ResultText, BreaksTheLineOfSharesWhereTheWindowEnds) {
-  ASSERT_EQ(setenv("COLUMNS", "40", 1), 0);  // which counts where the terminal itself does not say
+  ASSERT_EQ(setenv("COLUMNS", "40", 1), 0);  // which counts where the terminal has no width
 
-  EXPECT_EQ(time_table({{"time", kTime}}, Terminal(-1, true, false)),
+  EXPECT_EQ(time_of({{"time", kTime}}, Terminal(-1, true, false)),
             "Wall time (2.0 s with 2 workers, 75 % used, 61234 training rows/s)\n"
             "  loading   data  forward  backward\n"
             "    5.0 %  1.0 %   25.0 %    35.0 %\n"
@@ -98,36 +107,35 @@ TEST(ResultText, BreaksTheLineOfSharesWhereTheWindowEnds) {
 }
 
 TEST(ResultText, ShowsMeanAndDeviationOfFolds) {
-  const Json result{{"fold_results", Json::array({1, 2, 3, 4, 5})},
+  const Json result{{"fold_results", Json(5, Json::object())},
                     {"mean_loss", 0.1432},
                     {"std_loss", 0.0411},
                     {"mean_metrics", {{"accuracy", 0.9533}}},
                     {"std_metrics", {{"accuracy", 0.0298}}},
-                    {"total_epochs", 43},
-                    {"best_epoch", 43},
+                    {"model_path", ""},
                     {"total_time_seconds", 3.42}};
 
-  EXPECT_EQ(result_table(result, kPiped),
+  EXPECT_EQ(table_of(result),
             "Result (mean ± deviation over 5 folds)\n"
             "  loss                  0.1432 ± 0.0411\n"
             "  accuracy              0.9533 ± 0.0298\n"
-            "  epochs                    43\n"
+            "  model              none, as \"refit\" is false\n"
             "  time of all folds      3.4 s, added up\n");
 }
 
 TEST(ResultText, ShowsTheValidationOfASingleTraining) {
   const Json result{
       {"validation", {{"loss", 0.5}, {"metrics", {{"r2", 0.75}}}, {"sample_count", 30}}},
-      {"metrics", {{"r2", 0.1}}},
       {"total_epochs", 60},
-      {"best_epoch", 41},
+      {"weights", {{"epoch", 41}, {"chosen", "best"}, {"by", "r2"}}},
       {"training_time_seconds", 1.0}};
 
-  EXPECT_EQ(result_table(result, kPiped),
+  EXPECT_EQ(table_of(result),
             "Result (on 30 validation rows)\n"
             "  loss              0.5000\n"
             "  r2                0.7500\n"
             "  epochs                60\n"
+            "  model          weights of epoch 41, the best by r2\n"
             "  training time      1.0 s\n");
 }
 
@@ -148,7 +156,7 @@ TEST(ResultText, ShowsWindowsAndChangesOfATrainingThatTestsFirst) {
                          {"windows_to_threshold", 1},
                          {"windows_to_share", nullptr}}}}}}};
 
-  const std::string text = result_table(result, kPiped);
+  const std::string text = table_of(result);
 
   EXPECT_THAT(text, HasSubstr("means over 3 windows, 700 rows tested"));
   EXPECT_THAT(text, HasSubstr("rotated (row 250)"));
@@ -162,37 +170,38 @@ TEST(ResultText, NamesTheOperationsOfAStructureThatWasSearched) {
     {"structure": "cell", "choices": [{"name": "0_1", "chosen": "dense"},
                                       {"name": "0_2", "chosen": null},
                                       {"name": "1_2", "chosen": "skip"}]}]})");
-  EXPECT_THAT(result_table(result, kPiped),
-              HasSubstr("cell    0_1 dense, 1_2 skip (architecture.json)"));
+  EXPECT_THAT(table_of(result),
+              HasSubstr("cell           0_1 dense, 1_2 skip (architecture.json)"));
 }
 
 TEST(ResultText, NamesTheWeightsAndTheMeasureTheyWereChosenBy) {
   Json result{{"total_epochs", 60},
               {"best_epoch", 41},
               {"weights", {{"epoch", 41}, {"chosen", "best"}, {"by", "r2"}}}};
-  EXPECT_THAT(result_table(result, kPiped), HasSubstr("weights of epoch 41, the best by r2\n"));
+  EXPECT_THAT(table_of(result), HasSubstr("weights of epoch 41, the best by r2\n"));
 
   // The best by training loss, which nobody chose anything by.
   result["weights"] = {{"epoch", 60}, {"chosen", "last"}};
-  EXPECT_THAT(result_table(result, kPiped), HasSubstr("weights of the last epoch\n"));
-  EXPECT_THAT(result_table(result, kPiped), Not(HasSubstr("41")));
+  EXPECT_THAT(table_of(result), HasSubstr("weights of the last epoch\n"));
+  EXPECT_THAT(table_of(result), Not(HasSubstr("41")));
 }
 
 TEST(ResultText, TellsTheRowsThatChoseFromTheTestRows) {
   Json result{{"validation", {{"loss", 0.5}, {"metrics", {{"r2", 0.75}}}, {"sample_count", 30}}},
-              {"metrics", {{"r2", 0.75}}},
               {"total_epochs", 60},
+              {"training_time_seconds", 1.0},
               {"weights", {{"epoch", 41}, {"chosen", "best"}, {"by", "r2"}, {"on", "validation"}}}};
-  EXPECT_THAT(result_table(result, kPiped),
+  EXPECT_THAT(table_of(result),
               HasSubstr("Result (on 30 validation rows, which also chose the weights)\n"));
 
   result["test"] = {{"loss", 0.625}, {"metrics", {{"r2", 0.5}}}, {"sample_count", 20}};
-  EXPECT_EQ(result_table(result, kPiped),
+  EXPECT_EQ(table_of(result),
             "Result (on 30 validation rows, which also chose the weights)\n"
-            "  loss       0.5000\n"
-            "  r2         0.7500\n"
-            "  epochs         60\n"
-            "  model   weights of epoch 41, the best by r2\n"
+            "  loss              0.5000\n"
+            "  r2                0.7500\n"
+            "  epochs                60\n"
+            "  model          weights of epoch 41, the best by r2\n"
+            "  training time      1.0 s\n"
             "Test (on 20 rows that neither trained nor chose)\n"
             "  loss     0.6250\n"
             "  r2       0.5000\n");
@@ -203,23 +212,27 @@ TEST(ResultText, ShowsTheTestOfACrossValidationsModel) {
   const Json result{{"fold_results", {fold, fold}},
                     {"mean_loss", 0.5},
                     {"mean_metrics", Json::object()},
+                    {"total_time_seconds", 2.0},
                     {"total_epochs", 4},
                     {"test", {{"loss", 0.625}, {"metrics", Json::object()}, {"sample_count", 20}}}};
 
-  EXPECT_EQ(result_table(result, kPiped),
+  EXPECT_EQ(table_of(result),
             "Result (mean ± deviation over 2 folds, whose rows also chose the weights)\n"
-            "  loss       0.5000\n"
-            "  epochs          4\n"
+            "  loss                  0.5000\n"
+            "  epochs                     4\n"
+            "  model              weights of the last epoch\n"
+            "  time of all folds      2.0 s, added up\n"
             "Test (on 20 rows that neither trained nor chose)\n"
             "  loss     0.6250\n");
 }
 
 TEST(ResultText, OrdersMetricsAsTheDocumentDoesAndLabelsTheLossOfATransformedTarget) {
-  const Json result{{"metrics", {{"mae", 1.0}, {"r2", 0.5}, {"rmse", 2.0}}},
-                    {"metric_list", {{{"name", "rmse"}}, {{"name", "mae"}}, {{"name", "r2"}}}},
+  const Json result{{"validation",
+                     {{"metrics", {{"mae", 1.0}, {"r2", 0.5}, {"rmse", 2.0}}},
+                      {"metric_list", {{{"name", "rmse"}}, {{"name", "mae"}}, {{"name", "r2"}}}}}},
                     {"transformed_target", true}};
 
-  const std::string text = result_table(result, kPiped);
+  const std::string text = table_of(result);
 
   EXPECT_LT(text.find("rmse"), text.find("mae"));
   EXPECT_LT(text.find("mae"), text.find("r2"));
@@ -231,17 +244,17 @@ std::string search_with(const Json& ensemble, const std::vector<std::string>& st
                         const std::string& ended = "trials") {
   Json trials = Json::array();
   for (const std::string& state : states)
-    trials.push_back({{"state", state}, {"params", Json::object()}});
-  return result_table({{"search",
-                        {{"best_trial", states.size() - 1},
-                         {"trials", std::move(trials)},
-                         {"ended", {{"reason", ended}}},
-                         {"ensemble", ensemble}}}},
-                      kPiped);
+    trials.push_back({{"number", trials.size()}, {"state", state}, {"params", Json::object()}});
+  return table_of({{"search",
+                    {{"best_trial", states.size() - 1},
+                     {"trials", std::move(trials)},
+                     {"ended", {{"reason", ended}}},
+                     {"ensemble", ensemble}}}});
 }
 
 TEST(ResultText, SaysThatAnEnsemblePredicts) {
-  const Json ensemble{{"members", {1, 2}}, {"objective", "rmse"}, {"validation", 0.25}};
+  const Json ensemble{
+      {"members", {{{"trial", 1}}, {{"trial", 2}}}}, {"objective", "rmse"}, {"validation", 0.25}};
 
   EXPECT_THAT(
       search_with(ensemble, {"complete", "complete"}),
@@ -254,7 +267,7 @@ TEST(ResultText, SaysWhyThereIsNoEnsemble) {
               HasSubstr("No ensemble: of 3 trials, only one was trained to its end\n"));
   EXPECT_THAT(search_with(nullptr, {"paused", "paused"}, "time"),
               HasSubstr("No ensemble: of 2 trials, none was trained to its end\n"));
-  EXPECT_THAT(search_with(nullptr, {"complete"}), HasSubstr("No ensemble: there was one trial\n"));
+  EXPECT_THAT(search_with(nullptr, {"complete"}), HasSubstr("No ensemble: only one trial\n"));
   EXPECT_THAT(search_with(nullptr, {"complete", "complete"}, "time"),
               HasSubstr("No ensemble: no other trial makes the best one better, or there was no "
                         "time to train one\n"));
@@ -268,12 +281,13 @@ TEST(ResultText, ShowsTheValuesOfTheBestTrial) {
       {"objectives", Json::array({{{"name", "val_loss"}, {"direction", "minimize"}}})},
       {"best_trial", 1},
       {"trials",
-       {{{"state", "failed"}, {"params", {{"optimizer.learning_rate", 9}}}},
-        {{"state", "complete"},
+       {{{"number", 0}, {"state", "failed"}, {"params", {{"optimizer.learning_rate", 9}}}},
+        {{"number", 1},
+         {"state", "complete"},
          {"values", Json::array({0.5})},
          {"params", {{"model.hidden", {8, 8}}, {"optimizer.learning_rate", 0.1}}}}}}};
 
-  const std::string text = result_table(result, kPiped);
+  const std::string text = table_of(result);
 
   EXPECT_THAT(text,
               HasSubstr("Search (trial 1, the best of 2, of which 1 failed: val_loss 0.5000)\n"));
@@ -286,23 +300,21 @@ TEST(ResultText, HintsAtShardsWhereWorkersWereIdle) {
   time["seconds"] = 20.0;
   time["shards"] = 1;
   time["phases"]["idle"] = 40.0;
-  EXPECT_THAT(time_table({{"time", time}}, kPiped), HasSubstr("\"resources\": {\"shards\""));
+  EXPECT_THAT(time_of({{"time", time}}), HasSubstr("\"resources\": {\"shards\""));
 
   time["shards"] = 2;
-  EXPECT_THAT(time_table({{"time", time}}, kPiped), Not(HasSubstr("shards")));
+  EXPECT_THAT(time_of({{"time", time}}), Not(HasSubstr("shards")));
 }
 
 TEST(ResultText, ShowsASmallConfusionMatrix) {
-  const Json validation{{"loss", 0.5},
-                        {"metrics", {{"accuracy", 0.75}}},
-                        {"sample_count", 4},
-                        {"tables",
-                         {{{"name", "confusion_matrix"},
-                           {"row_labels", {"no", "yes"}},
-                           {"column_labels", {"no", "yes"}},
-                           {"values", {{1.0, 1.0}, {0.0, 2.0}}}}}}};
+  EvaluationResult result;
+  result.loss = 0.5;
+  result.metrics = {{"accuracy", 0.75, Direction::kHigherIsBetter}};
+  result.sample_count = 4;
+  result.tables.push_back(
+      {"confusion_matrix", {"no", "yes"}, {"no", "yes"}, {{1, 1}, {0, 2}}, {}, {}, 0});
 
-  EXPECT_EQ(evaluation_table(validation, kPiped),
+  EXPECT_EQ(evaluation_table(result, kPiped),
             "Result (on 4 rows)\n"
             "  loss         0.5000\n"
             "  accuracy     0.7500\n"

@@ -58,13 +58,12 @@ void read_ensemble(const StateDict& preprocessing) {
   if (!preprocessing.has_part("ensemble") || !preprocessing.part("ensemble").has_value("record"))
     return;
   try {
-    const nlohmann::json& record = preprocessing.part("ensemble").value("record");
-    const internal::PredictionPool pool = internal::read_pool(record);
+    const EnsembleResult ensemble =
+        ensemble_result_from(preprocessing.part("ensemble").value("record"), "model");
+    const internal::PredictionPool pool = internal::read_pool(ensemble);
     promise(pool.weights.dim() == 2 &&
-                pool.weights.size(0) == static_cast<std::int64_t>(record.at("members").size()),
+                pool.weights.size(0) == static_cast<std::int64_t>(ensemble.members.size()),
             "each member of an ensemble has weights");
-  } catch (const nlohmann::json::exception&) {
-    // What the header promises where there is none.
   } catch (const StorageError& error) {
     promise_readable(error.what(), 1000);
   }

@@ -15,7 +15,7 @@ namespace treadle::fuzz {
 namespace {
 
 using Json = nlohmann::json;
-using internal::JournaledTrial;
+using internal::JobResult;
 using internal::StudyJournal;
 
 const SearchSpace& journaled_space() {
@@ -29,69 +29,59 @@ StudyJournal journal_at(const std::filesystem::path& path) {
   return {path, "study", journaled_space(), {false, true}, {{"seed", 1}}};
 }
 
-Json number_of(double value) {
-  return std::isfinite(value) ? Json(value) : Json(std::to_string(value));
+/// The ends of a trial's jobs.
+std::vector<JobResult> ends_of(const StudyJournal& journal, std::int64_t trial) {
+  std::vector<JobResult> ends;
+  while (const auto end = journal.find_end(trial, ends.size(), /*inherited=*/{}))
+    ends.push_back(*end);
+  return ends;
 }
 
-Json numbers_of(const std::vector<double>& values) {
-  Json all = Json::array();
-  for (const double value : values)
-    all.push_back(number_of(value));
-  return all;
-}
-
-Json json_of(const JournaledTrial& trial) {
-  Json jobs = Json::array();
-  for (const JournaledTrial::Job& job : trial.jobs)
-    jobs.push_back({job.is_paused, job.epoch, number_of(job.seconds), job.number});
-  Json intermediate = Json::array();
-  for (const IntermediateValue& value : trial.intermediate)
-    intermediate.push_back({value.step, number_of(value.value)});
-  return {trial.params,
-          intermediate,
-          jobs,
-          static_cast<int>(trial.state),
-          numbers_of(trial.values),
-          numbers_of(trial.constraints),
-          trial.error};
-}
-
-/// What a search that goes on knows of its trials.
+/// The trials of a search that resumes, and the ends of their jobs.
 Json content_of(const StudyJournal& journal) {
   Json trials = Json::array();
-  for (const JournaledTrial& trial : journal.earlier())
-    trials.push_back(json_of(trial));
+  for (const Point& point : journal.points()) {
+    Json ends = Json::array();
+    for (const JobResult& end : ends_of(journal, static_cast<std::int64_t>(trials.size())))
+      ends.push_back(to_json(end).dump());  // NaN is null there
+    trials.push_back({journaled_space().to_json(point), ends});
+  }
   return trials;
 }
 
-void promise_trial(const JournaledTrial& trial) {
-  std::int64_t last = -1;
-  for (const IntermediateValue& value : trial.intermediate) {
-    promise(value.step > last, "epochs of a trial ascend");
-    last = value.step;
+void promise_trials(const StudyJournal& journal) {
+  const std::vector<Point> points = journal.points();
+  for (std::size_t trial = 0; trial < points.size(); ++trial) {
+    promise(journaled_space().contains(points[trial]), "a trial has values of the space");
+    for (const JobResult& end : ends_of(journal, static_cast<std::int64_t>(trial))) {
+      std::int64_t last = -1;
+      for (const IntermediateValue& value : end.intermediate) {
+        promise(value.step > last, "epochs of a trial ascend");
+        last = value.step;
+      }
+      promise(end.state != TrialState::kComplete || end.values.size() == 2,
+              "a complete trial has a value for each objective");
+      promise(end.state != TrialState::kRunning, "a job that has ended does not run");
+    }
   }
-  promise(trial.state != TrialState::kComplete || trial.values.size() == 2,
-          "a complete trial has a value for each objective");
-  promise(journaled_space().contains(journaled_space().from_json(trial.params)),
-          "a trial has values of the space");
 }
 
-/// Two trials of a search that goes on: one that pauses, and one that ends.
-void go_on(StudyJournal& journal, const SearchSpace& space) {
-  const auto trial = static_cast<std::int64_t>(journal.earlier().size());
-  const std::vector<double> positions(space.size(), 0.75);
+/// Two more trials of a search that resumes: one that pauses, and one that completes.
+void resume(StudyJournal& journal) {
+  const auto trial = static_cast<std::int64_t>(journal.points().size());
+  const std::vector<double> positions(journaled_space().size(), 0.75);
   for (const bool is_paused : {true, false}) {
     const std::int64_t number = trial + (is_paused ? 0 : 1);
-    journal.started(number, space, space.from_unit(positions));
+    journal.started(number, journaled_space().from_unit(positions));
     journal.reported(number, {1, 0.5});
-    journal.reported(number, {2, NAN});
-    journal.job_ended({.job = journal.earlier_jobs(),
-                       .trial = number,
+    journal.job_ended(number,
+                      {.trial = number,
                        .state = is_paused ? TrialState::kPaused : TrialState::kComplete,
                        .epoch = 2,
                        .values = is_paused ? std::vector<double>() : std::vector<double>{0.5, 2},
-                       .seconds = 1,
-                       .elapsed = 1});
+                       .intermediate = {{1, 0.5}, {2, NAN}},
+                       .seconds = 1},
+                      /*elapsed=*/1);
   }
 }
 
@@ -105,11 +95,10 @@ void search_journal(std::string_view bytes) {
   Json ended;
   try {
     StudyJournal journal = journal_at(path);
-    for (const JournaledTrial& trial : journal.earlier())
-      promise_trial(trial);
+    promise_trials(journal);
     content = content_of(journal);
     ended = journal.ended();
-    go_on(journal, journaled_space());
+    resume(journal);
   } catch (const StorageError& error) {
     return promise_readable(error.what(), 2000 + 6 * bytes.size());
   }

@@ -102,9 +102,9 @@ TEST_F(ExportedModels, PredictWithoutTheRunAsItDid) {
 }
 
 TEST_F(ExportedModels, EvaluateAsTheRunDid) {
-  Json expected = Predictor::load(runtime_, run_).evaluate_file(data_);
+  Json expected = to_json(Predictor::load(runtime_, run_).evaluate_file(data_));
   fs::remove_all(run_);
-  Json evaluated = Predictor::load(runtime_, file_).evaluate_file(data_);
+  Json evaluated = to_json(Predictor::load(runtime_, file_).evaluate_file(data_));
 
   for (Json* one : {&expected, &evaluated})
     one->erase("validation_time_seconds");
@@ -254,7 +254,7 @@ TEST_F(ExportedModels, WithWeightsThatAreNotFiniteKeepTheirDtype) {
   }
 }
 
-// As a stranger would write them, who makes the checksums right.
+// As a stranger would write them, with correct checksums.
 TEST_F(ExportedModels, WhoseStateDoesNotFitTheirDocumentAreRefused) {
   const StateDict good = read_state_folder(run_ / "preprocessing");
   const auto refusal_with = [&](const char* name, const auto& part) {

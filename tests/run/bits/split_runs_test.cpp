@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Splits, SplitRunBits, ::testing::Values(kWalkForward, k
 TEST(SplitRuns, FoldsAreJudgedByTheirTestRows) {
   const Workspace workspace;
 
-  const Json result = run(workspace, series(kWalkForward)).result;
+  const Json result = to_json(run(workspace, series(kWalkForward)).result);
 
   EXPECT_EQ(result.at("folds_evaluated_on"), "test");
   double sum = 0;
@@ -96,7 +96,7 @@ TEST(SplitRuns, FoldsAreJudgedByTheirTestRows) {
 TEST(SplitRuns, TheResultHasTheStretchesOfEachFold) {
   const Workspace workspace;
 
-  const Json plan = run(workspace, series(kWalkForward)).result.at("plan");
+  const Json plan = run(workspace, series(kWalkForward)).result.plan;
 
   EXPECT_EQ(plan.at("steps"), 100);
   EXPECT_EQ(plan.at("first"), "4");
@@ -111,7 +111,7 @@ TEST(SplitRuns, TheResultHasTheStretchesOfEachFold) {
       HasSubstr("Folds in time"));
 }
 
-// Steps too small to change a weight: what a training ends with is what it began with.
+// Steps too small to change a weight: a training ends with the weights it began with.
 TEST(SplitRuns, AWarmStartBeginsWithTheWeightsOfTheFoldBefore) {
   const auto weights = [](double test_size, bool warm_start) {
     Json validation = {
@@ -132,16 +132,17 @@ TEST(SplitRuns, ANestedFoldTrainsForTheEpochsThatItsInnerFoldsArrivedAt) {
 
   const RunOutcome outcome = run(workspace, series(kNested));
 
-  ASSERT_EQ(outcome.result.at("fold_results").size(), 2U);
-  for (const Json& fold : outcome.result.at("fold_results")) {
+  ASSERT_EQ(outcome.result.cross_validation->fold_results.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const FitResult& fold = outcome.result.cross_validation->fold_results[i];
     double epochs = 0;
-    for (const Json& inner : fold.at("inner").at("fold_results"))
-      epochs += inner.at("best_epoch").get<double>();
-    EXPECT_EQ(fold.at("total_epochs"), std::llround(epochs / 2));
-    EXPECT_FALSE(fold.contains("validation"));
-    EXPECT_TRUE(fold.contains("test"));
+    for (const FitResult& inner : outcome.result.cross_validation->inner.at(i).fold_results)
+      epochs += static_cast<double>(inner.best_epoch);
+    EXPECT_EQ(fold.total_epochs, std::llround(epochs / 2));
+    EXPECT_FALSE(fold.validation);
+    EXPECT_TRUE(fold.test);
   }
-  EXPECT_EQ(outcome.result.at("fold_results")[0].at("name"), "outer-1");
+  EXPECT_EQ(outcome.result.cross_validation->fold_results[0].name, "outer-1");
   EXPECT_TRUE(fs::exists(outcome.folder / "fits" / "outer-2" / "final"));
   EXPECT_TRUE(fs::exists(outcome.folder / "model.safetensors"));
 }
@@ -189,7 +190,7 @@ TEST(SplitRuns, WindowsInTimeAreLabelledByTheTimeOfWhatTheyPredict) {
                       {"time", "time"}};
   document["sequence"] = {{"use", "windows"}, {"lookback", 4}, {"horizon", 2}};
 
-  const Json plan = run(workspace, document).result.at("plan");
+  const Json plan = run(workspace, document).result.plan;
 
   EXPECT_EQ(plan.at("first"), "2016-07-01 04:00");
   EXPECT_EQ(plan.at("last"), "2016-07-03 22:00");

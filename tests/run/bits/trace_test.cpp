@@ -90,7 +90,7 @@ TEST(Trace, OfAFinishedRunSaysThatNothingWasLeftToDo) {
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(moons(1)), options);
   options.trace = workspace.folder() / "trace.json";
 
-  EXPECT_EQ(resume_run(runtime, outcome.folder, options).result, outcome.result);
+  EXPECT_EQ(to_json(resume_run(runtime, outcome.folder, options).result), to_json(outcome.result));
 
   const Json trace = Json::parse(read_file(options.trace));
   ASSERT_FALSE(trace.at("traceEvents").empty());
@@ -118,7 +118,7 @@ TEST(TimeRecord, SaysWhereTheTimeOfEveryRunWent) {
   const Workspace workspace;
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(moons(2)), workspace.options());
 
-  const Json& time = outcome.result.at("time");
+  const Json time = to_json(outcome.result).at("time");
   EXPECT_EQ(time.at("workers"), 2);
   EXPECT_GT(time.at("training_rows_per_second"), 0);
   double all = 0;
@@ -127,7 +127,7 @@ TEST(TimeRecord, SaysWhereTheTimeOfEveryRunWent) {
     EXPECT_GT(time.at("phases").at(phase), 0) << phase;
     all += time.at("phases").at(phase).get<double>();
   }
-  // What the workers had, was used or not.
+  // The workers' time was used or idle.
   const double budget = 2 * time.at("seconds").get<double>();
   EXPECT_NEAR(all + time.at("phases").at("idle").get<double>(), budget, 1e-9 * budget);
   EXPECT_NEAR(time.at("budget_used"), all / budget, 1e-9);

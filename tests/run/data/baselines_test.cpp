@@ -49,7 +49,7 @@ Json finished_alone(const Json& builder, const Json& of = forecasts()) {
   Json document = of;
   document.erase("baselines");
   document["model"]["flow"][0]["builder"] = builder;
-  return finished(workspace, document).result;
+  return to_json(finished(workspace, document).result);
 }
 
 TEST(Baselines, StandBesideTheModelOnTheSameRows) {
@@ -57,7 +57,7 @@ TEST(Baselines, StandBesideTheModelOnTheSameRows) {
 
   const RunOutcome outcome = finished(workspace, forecasts());
 
-  const Json& baselines = outcome.result.at("baselines");
+  const Json baselines = to_json(outcome.result).at("baselines");
   ASSERT_EQ(baselines.size(), 3U);
   EXPECT_EQ(baselines[0].at("name"), "repeat");
   EXPECT_EQ(baselines[0].at("parameter_count"), 0);
@@ -92,7 +92,7 @@ TEST(Baselines, OfFoldsAreMeans) {
   Json document = forecasts();
   document["validation"] = {{"use", "time_series"}, {"folds", 3}};
 
-  const Json result = finished(workspace, document).result;
+  const Json result = to_json(finished(workspace, document).result);
 
   ASSERT_EQ(result.at("baselines").size(), 3U);
   EXPECT_EQ(result.at("fold_results").size(), 3U);
@@ -126,16 +126,16 @@ TEST(Baselines, HaveTheSameBitsForAnyWorkersAndAfterAnyStop) {
   };
   document["resources"]["workers"] = 3;
   const Workspace wide;
-  EXPECT_EQ(without_times(finished(wide, document).result.at("baselines")),
-            without_times(undisturbed.result.at("baselines")));
+  EXPECT_EQ(without_times(to_json(finished(wide, document).result).at("baselines")),
+            without_times(to_json(undisturbed.result).at("baselines")));
   for (const int steps : {2, 15, 30}) {
     const Workspace workspace;
 
     const RunOutcome resumed = stopped_and_resumed(runtime, workspace, document, steps);
 
     EXPECT_EQ(bits_of(resumed.folder), expected) << "stopped after " << steps << " steps";
-    EXPECT_EQ(without_times(resumed.result.at("baselines")),
-              without_times(undisturbed.result.at("baselines")));
+    EXPECT_EQ(without_times(to_json(resumed.result).at("baselines")),
+              without_times(to_json(undisturbed.result).at("baselines")));
   }
 }
 

@@ -72,7 +72,7 @@ TEST(Forecasts, AreMeasuredByStepAndBySeries) {
 
   const RunOutcome outcome = trained(workspace, series_document(workspace.folder() / "series.csv"));
 
-  const Json& tables = outcome.result.at("tables");
+  const Json tables = to_json(outcome.result).at("tables");
   const Json& by_step = table(tables, "metrics_by_step");
   EXPECT_EQ(by_step.at("column_labels"), Json({"mae", "mase", "rmsse"}));
   EXPECT_EQ(by_step.at("row_labels"), Json({"1", "2"}));
@@ -84,7 +84,7 @@ TEST(Forecasts, AreMeasuredByStepAndBySeries) {
   EXPECT_EQ(by_series.at("row_labels"), Json({"zigzag", "slope"}));
   EXPECT_NEAR(by_series.at("values")[0][1].get<double>(), 0.5, 1e-6);
   EXPECT_NEAR(by_series.at("values")[1][1].get<double>(), 1.5, 1e-6);
-  const Json& metrics = outcome.result.at("validation").at("metrics");
+  const Json metrics = to_json(outcome.result).at("validation").at("metrics");
   EXPECT_NEAR(metrics.at("mase").get<double>(), 1, 1e-6);
   EXPECT_NEAR(metrics.at("rmsse").get<double>(), (std::sqrt(0.5) + std::sqrt(2.5)) / 2, 1e-6);
   EXPECT_EQ(table(tables, "forecast_sample").at("column_labels"),
@@ -102,11 +102,11 @@ TEST(Forecasts, OfAnotherFileAreScaledByTheTrainingRowsOfTheSameSeries) {
   const Predictor predictor = Predictor::load(runtime, outcome.folder);
   write_series(workspace.folder() / "later.csv", {"slope"}, 12);
 
-  const Json evaluated = predictor.evaluate_file(workspace.folder() / "later.csv");
+  const Json evaluated = to_json(predictor.evaluate_file(workspace.folder() / "later.csv"));
 
   EXPECT_NEAR(evaluated.at("metrics").at("mase").get<double>(), 1.5, 1e-6);
   write_series(workspace.folder() / "turned.csv", {"slope", "zigzag"}, 12);
-  const Json turned = predictor.evaluate_file(workspace.folder() / "turned.csv");
+  const Json turned = to_json(predictor.evaluate_file(workspace.folder() / "turned.csv"));
   const Json& by_series = table(turned.at("tables"), "metrics_by_series");
   EXPECT_EQ(by_series.at("row_labels"), Json({"zigzag", "slope"}));
   EXPECT_NEAR(by_series.at("values")[0][1].get<double>(), 0.5, 1e-6);
@@ -149,7 +149,7 @@ TEST(Forecasts, ContinueEachSeriesBeyondTheHorizonOfTheModel) {
   EXPECT_EQ(predictor.continue_series(series, output, 1).rows, 2);
   EXPECT_THAT(lines_of(output),
               ElementsAre("row,position,series,time,y", "0,0,zigzag,40,0", "1,0,slope,40,76"));
-  // Each window of the file, with the time of what it predicts.
+  // Each window of the file, with the time of its forecast.
   EXPECT_EQ(predictor.predict_file(series, output).rows, 2 * 37);
   const std::vector<std::string> windows = lines_of(output);
   EXPECT_EQ(windows[1], "0,0,zigzag,4,0");
@@ -254,7 +254,7 @@ TEST(Forecasts, HaveTheSameTablesAfterAnyStop) {
   for (const int step : {2, 11, 17}) {
     const Workspace interrupted;
     const RunOutcome resumed = stopped_and_resumed(runtime, interrupted, document, step);
-    EXPECT_EQ(resumed.result.at("tables"), undisturbed.result.at("tables"));
+    EXPECT_EQ(to_json(resumed.result).at("tables"), to_json(undisturbed.result).at("tables"));
   }
 }
 

@@ -37,7 +37,7 @@ class OutputChunks : public ::testing::Test {
     return outcome;
   }
   double loss_of(const Json& document) const {
-    return run(document).result.at("validation").at("loss").get<double>();
+    return run(document).result.training.validation->loss;
   }
   std::string bits(const Json& document) const {
     run(document);

@@ -60,10 +60,10 @@ TEST(Streams, AGeneratorTrainsTenThousandStepsAndResumesAfterAnyStop) {
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(generator()), whole.options());
   const std::string expected = bits_of(outcome.folder);
 
-  EXPECT_EQ(outcome.result.at("total_epochs"), 10);
+  EXPECT_EQ(outcome.result.training.total_epochs, 10);
   // The noise has a deviation of 0.5; a mean would have 4.9.
-  EXPECT_LT(outcome.result.at("metrics").at("rmse").get<double>(), 0.8);
-  EXPECT_TRUE(outcome.result.at("data").at("rows").is_null());
+  EXPECT_LT(outcome.result.at("rmse"), 0.8);
+  EXPECT_TRUE(outcome.result.data.at("rows").is_null());
 
   const Workspace stopped;
   json document = generator();
@@ -172,7 +172,7 @@ TEST(Streams, DataWithAnEndTrainsInPassesAndResumesAnywhere) {
   add_waves(runtime);
   const Workspace whole;
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(waves()), whole.options());
-  EXPECT_LT(outcome.result.at("metrics").at("rmse").get<double>(), 0.1);
+  EXPECT_LT(outcome.result.at("rmse"), 0.1);
   const std::string expected = bits_of(outcome.folder);
   for (const int steps : {1, 13, 29, 30, 31, 47, 300}) {
     const Impatient impatient(runtime, steps);
@@ -247,9 +247,9 @@ TEST(Lengths, MaxStepsEndsATrainingWithinAnEpochAndEvaluatesIt) {
   const Workspace workspace;
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
 
-  EXPECT_EQ(outcome.result.at("total_epochs"), 3);
+  EXPECT_EQ(outcome.result.training.total_epochs, 3);
   EXPECT_EQ(rows_of_history(outcome.folder), 3);
-  EXPECT_EQ(outcome.result.at("stop_reason"), "");
+  EXPECT_EQ(outcome.result.training.stop_reason, "");
 }
 
 TEST(Lengths, StepsPerEpochEvaluatesEverySoManySteps) {
@@ -273,9 +273,8 @@ TEST(Lengths, UnlimitedEpochsGoOnUntilSomethingStopsThem) {
   const Workspace workspace;
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
 
-  EXPECT_THAT(outcome.result.at("stop_reason").get<std::string>(),
-              HasSubstr("no improvement for 3 epochs"));
-  EXPECT_LT(outcome.result.at("total_epochs").get<int>(), 60);
+  EXPECT_THAT(outcome.result.training.stop_reason, HasSubstr("no improvement for 3 epochs"));
+  EXPECT_LT(outcome.result.training.total_epochs, 60);
 }
 
 TEST(Lengths, AFoldsEpochsAreThoseOfTheRefitWhereNobodyPlannedAny) {
@@ -287,7 +286,7 @@ TEST(Lengths, AFoldsEpochsAreThoseOfTheRefitWhereNobodyPlannedAny) {
   document["training"]["max_steps"] = 40;
   const Workspace workspace;
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
-  EXPECT_EQ(outcome.result.at("total_epochs"), 3);  // the refit's: 40 steps of 15 an epoch
+  EXPECT_EQ(outcome.result.training.total_epochs, 3);  // the refit's: 40 steps of 15 an epoch
 }
 
 /// Two waves, of which the second follows from the first.
@@ -326,8 +325,8 @@ TEST(Samples, WindowsOfASeriesTrainAreTestedAndPredict) {
       run_workflow(runtime, runtime.resolve(windows(data)), workspace.options());
 
   // 310 rows are 300 windows of 8 + 3.
-  EXPECT_EQ(outcome.result.at("data").at("rows"), 300);
-  EXPECT_LT(outcome.result.at("test").at("metrics").at("rmse").get<double>(), 0.05);
+  EXPECT_EQ(outcome.result.data.at("rows"), 300);
+  EXPECT_LT(outcome.result.training.test->at("rmse"), 0.05);
 
   const Predictor predictor = Predictor::load(runtime, outcome.folder);
   const fs::path fresh = write_waves(workspace.folder(), 20, false);
@@ -335,7 +334,7 @@ TEST(Samples, WindowsOfASeriesTrainAreTestedAndPredict) {
   EXPECT_EQ(predictor.predict_file(fresh, predicted).rows,
             13);  // the last one ends with the last row
   EXPECT_THAT(testing::read_file(predicted), HasSubstr("row,position,time,level\n0,0,"));
-  EXPECT_LT(predictor.evaluate_file(data).at("metrics").at("rmse").get<double>(), 0.05);
+  EXPECT_LT(predictor.evaluate_file(data).at("rmse"), 0.05);
 }
 
 TEST(Samples, ATrainingSampleThatTouchesAValidationTargetIsAnErrorThatNamesBoth) {

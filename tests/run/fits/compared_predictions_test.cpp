@@ -1,5 +1,5 @@
-// What several runs predict for the rows that all of them hold out: against the numbers that the
-// runs themselves came to on those rows.
+// Predictions of several runs for the rows that all of them hold out: against the runs' own numbers
+// for those rows.
 #include <treadle/host/run/compared_predictions.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class PredictionsForComparison : public ::testing::Test {
   fs::path run(const Json& document) {
     const RunOutcome outcome =
         run_workflow(runtime_, runtime_.resolve(document), workspace_.options());
-    results_.push_back(outcome.result);
+    results_.push_back(to_json(outcome.result));
     return outcome.folder;
   }
 
@@ -170,7 +170,7 @@ TEST_F(PredictionsForComparison, OfAnotherFileAreThoseOfPredict) {
 
   EXPECT_EQ(predictions.rows.size(), 50U);
   for (std::size_t run = 0; run < 2; ++run) {
-    const Json expected = Predictor::load(runtime_, runs[run]).evaluate_file(more);
+    const Json expected = to_json(Predictor::load(runtime_, runs[run]).evaluate_file(more));
     EXPECT_NEAR(accuracy(predictions, run), expected["metrics"]["accuracy"], 1e-9);
   }
 }
@@ -192,7 +192,7 @@ TEST_F(PredictionsForComparison, OfASearchAreThoseOfItsEnsemble) {
 
   const ComparedPredictions predictions = predict({tuned, run(of_file(2, split))}, {.file = other});
 
-  const Json evaluated = Predictor::load(runtime_, tuned).evaluate_file(other);
+  const Json evaluated = to_json(Predictor::load(runtime_, tuned).evaluate_file(other));
   EXPECT_NEAR(accuracy(predictions, 0), evaluated.at("metrics").at("accuracy").get<double>(), 1e-9);
   const ComparedPredictions::Target& target = predictions.targets.front();
   const double log_loss =

@@ -87,13 +87,13 @@ TEST_P(ContinuedRuns, HaveTheBitsOfAllEpochsAtOnce) {
   EXPECT_EQ(trained_bits(outcome.folder), trained_bits(whole));
   EXPECT_EQ(trained_bits(first), before) << "the run that it went on from was changed";
   EXPECT_NE(outcome.folder, first);
-  EXPECT_EQ(outcome.result.at("environment").at("from").at("run"), first.string());
+  EXPECT_EQ(outcome.result.environment.at("from").at("run"), first.string());
   const auto at_once = nlohmann::json::parse(read_file(whole / "result.json"));
   for (const char* key : {"total_epochs", "best_epoch", "stop_reason", "metrics", "choices"})
-    EXPECT_EQ(outcome.result.at(key), at_once.at(key)) << key;
+    EXPECT_EQ(to_json(outcome.result).at(key), at_once.at(key)) << key;
 }
 
-/// What is due after the last epoch is decided there, so that it is not one epoch late.
+/// Decisions due after the last epoch are taken there, not one epoch late.
 TEST(ContinuedRun, TakesDecisionsInTheirEpochsWhereverItWasCut) {
   const Runtime runtime = watching_runtime();
   const Workspace workspace;
@@ -199,14 +199,14 @@ TEST(ContinuedRun, HasTheBitsOfOneTrainingWhateverActsAndWhereverItWasCut) {
     const RunOutcome whole = train(6);
     const RunOutcome first = train(cut);
     fs::path last = first.folder;
-    const auto ended = whole.result.at("total_epochs").get<std::int64_t>();
+    const auto ended = whole.result.training.total_epochs;
     if (ended > cut) {
       ++continued;
       last =
           continue_run(runtime, first.folder, Overrides{"training.epochs=6"}, workspace.options())
               .folder;
     }
-    // One that ends with its epochs does not say that it would have been stopped there.
+    // One that ends with its epochs does not record that it would have been stopped there.
     const auto bits = [&](const fs::path& run) {
       return ended == cut ? read_file(run / "model.safetensors") : trained_bits(run);
     };
@@ -258,7 +258,7 @@ TEST_P(ChangedContinuations, MayChangeRatesAndConditions) {
 
   const std::string last = trained_history(outcome.folder);
   EXPECT_EQ(last.find(trained_history(first)), 0U) << "the first epochs were other ones";
-  EXPECT_EQ(outcome.result.at("total_epochs"), 4);
+  EXPECT_EQ(outcome.result.training.total_epochs, 4);
 }
 
 TEST_P(ChangedContinuations, RefuseAnotherTrainingAndNameWhatChanged) {

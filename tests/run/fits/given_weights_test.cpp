@@ -69,9 +69,9 @@ TEST(GivenWeights, AreWhereTheTrainingStarts) {
     EXPECT_TRUE(at::equal(trained.tensors.at(name), tensor)) << name;
   EXPECT_THAT(notes.heard,
               Contains("weights: from " + (workspace.folder() / "given.safetensors").string()));
-  EXPECT_EQ(run.result.at("environment").at("weights_hash").get<std::string>().size(), 32);
+  EXPECT_EQ(run.result.environment.at("weights_hash").get<std::string>().size(), 32);
 
-  // What was trained has weights of its own.
+  // A trained model has weights of its own.
   fs::remove(workspace.folder() / "given.safetensors");
   EXPECT_EQ(Predictor::load(runtime, run.folder).predict(at::full({1, 2}, 0.5)).values.size(0), 1);
 }
@@ -230,7 +230,7 @@ TEST(GivenWeights, MayBeOfSeveralFilesForPartsOfAModel) {
   EXPECT_TRUE(at::equal(trained.at("layers.1.bias"), at::full({2}, 8.0)));
   EXPECT_THAT(notes.heard, Contains("weights: of layers.1, from " +
                                     (workspace.folder() / "second.safetensors").string()));
-  EXPECT_EQ(run.result.at("environment").at("weights_hash").get<std::string>().size(), 32);
+  EXPECT_EQ(run.result.environment.at("weights_hash").get<std::string>().size(), 32);
 }
 
 /// A stopped run goes on where its files have moved, and not where one has other weights.

@@ -235,7 +235,7 @@ TEST_F(Graft, OfFlowsWithinAndOfBuiltNetworks) {
   const std::vector<std::string> runs = {train(network(flow(4)), "first", 1),
                                          train(network(flow(8)), "second", 2)};
 
-  // The cells of both, apart, in one layer; what stands in front of them comes with each.
+  // The cells of both, apart, in one layer; the nodes in front of them come with each.
   const json cells = graft(runs, "hive_0.cells", "cat");
   EXPECT_EQ(cells.at("model").at("flow").at(0).at("branches").size(), 4U);
   const NamedTensors grafted = trained(at_rest(cells));
@@ -275,7 +275,7 @@ TEST_F(Graft, RefusesWhatItCannotPutTogether) {
 
   EXPECT_EQ(refusal<UsageError>({run, run}, "relu_1"),
             run +
-                ": its model has no node \"relu_1\"; did you mean \"relu_0\"?; there are dense_0, "
+                ": its model has no node \"relu_1\"; did you mean \"relu_0\"?; it has dense_0, "
                 "relu_0, views, views_0, views_1, cat_0, head_0");
   EXPECT_EQ(refusal<UsageError>({run, mlp}, "relu_0"),
             mlp +
@@ -309,11 +309,11 @@ TEST_F(Graft, MayBeAStageOfAPipeline) {
         {"path": "stage:one/model.safetensors", "from": "dense_0", "to": "grafts_0.dense_0"},
         {"path": "stage:two/model.safetensors", "from": "dense_0", "to": "grafts_1.dense_0"}]}}}})");
 
-  const RunOutcome run =
+  const PipelineOutcome run =
       run_pipeline(runtime_, Pipeline::read(Document::from_json(document, workspace_.folder())),
                    workspace_.options());
 
-  const json stages = run.result.at("stages");
+  const json stages = to_json(run.result).at("stages");
   const auto folder_of = [&](const std::string& name) {
     for (const json& stage : stages) {
       if (stage.at("stage") == name)

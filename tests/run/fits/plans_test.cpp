@@ -23,8 +23,8 @@
 namespace treadle {
 namespace {
 
+using internal::CompletedFit;
 using internal::FitPlanner;
-using internal::FitResult;
 using internal::FitRows;
 using internal::FitRunner;
 using internal::FitVerdict;
@@ -173,10 +173,10 @@ class Halving final : public FitPlanner {
     const auto& [rung, loss] = waiting_.at(fit.path());
     at_rung_[rung][fit.path()] = loss;
   }
-  void completed(const FitId& fit, FitResult result) override {
+  void completed(const FitId& fit, CompletedFit result) override {
     results_[fit.path()] = std::move(result.result);
     if (fit.path() != "polished")
-      completed_[fit.path()] = results_.at(fit.path()).at("final_loss").get<double>();
+      completed_[fit.path()] = results_.at(fit.path()).final_loss;
   }
 
   std::string winner() const {
@@ -215,7 +215,7 @@ class Halving final : public FitPlanner {
   std::map<std::string, std::pair<std::size_t, double>> waiting_;
   std::map<std::string, double> at_rung_[std::size(kRungs)];
   std::map<std::string, double> completed_;
-  std::map<std::string, nlohmann::json> results_;
+  std::map<std::string, FitResult> results_;
   std::map<std::string, std::vector<std::int64_t>> told_;
 };
 
@@ -274,7 +274,7 @@ class Listed final : public FitPlanner {
  public:
   explicit Listed(std::vector<PlannedFit> fits) : fits_(std::move(fits)) {}
 
-  std::map<std::string, nlohmann::json> results;
+  std::map<std::string, FitResult> results;
   std::vector<std::string> stopped_fits;
   std::function<FitVerdict(const std::string&, const EpochSummary&)> verdict_on;
 
@@ -283,7 +283,7 @@ class Listed final : public FitPlanner {
     return verdict_on ? verdict_on(fit.path(), epoch) : FitVerdict::kContinue;
   }
   void stopped(const FitId& fit) override { stopped_fits.push_back(fit.path()); }
-  void completed(const FitId& fit, FitResult result) override {
+  void completed(const FitId& fit, CompletedFit result) override {
     results[fit.path()] = std::move(result.result);
   }
 
@@ -338,9 +338,9 @@ TEST(Plans, KeepFitsOfATreeInFoldersOfTheirPaths) {
 
   run.run(plan);
 
-  EXPECT_EQ(plan.results.at("trial-7/fold-2").at("name"), "trial-7/fold-2");
-  EXPECT_NE(plan.results.at("trial-7/fold-1").at("final_loss"),
-            plan.results.at("trial-7/fold-2").at("final_loss"));
+  EXPECT_EQ(plan.results.at("trial-7/fold-2").name, "trial-7/fold-2");
+  EXPECT_NE(plan.results.at("trial-7/fold-1").final_loss,
+            plan.results.at("trial-7/fold-2").final_loss);
   EXPECT_TRUE(fs::exists(run.folder() / "fits/trial-7/fold-1/state.json"));
   EXPECT_FALSE(fs::is_empty(run.folder() / "checkpoints/trial-7/fold-2"));
   EXPECT_THAT(testing::history_of(run.folder()), HasSubstr("trial-7/fold-2,6,6,"));
@@ -353,7 +353,7 @@ TEST(Plans, BeginWithTheWeightsOfAnotherFit) {
                                {FitId("second", 1, 2), some_rows()}};
   fits[0].keeps_weights = true;
   fits[1].start = WarmStart{"first", WarmStart::From::kWeights};
-  // Steps too small to change a float: it ends with what it began with.
+  // Steps too small to change a float: it ends with the weights it began with.
   fits[1].workflow = with_rate(runtime, 1e-30);
   fits[1].keeps_weights = true;
   Listed plan(std::move(fits));
@@ -385,8 +385,8 @@ class Exploiting final : public FitPlanner {
     return fit.path() == "old" && epoch.epoch == 2 ? FitVerdict::kPause : FitVerdict::kContinue;
   }
   void paused(const FitId&) override { is_paused_ = true; }
-  void completed(const FitId& fit, FitResult result) override {
-    losses[fit.path()] = result.result.at("final_loss").get<double>();
+  void completed(const FitId& fit, CompletedFit result) override {
+    losses[fit.path()] = result.result.final_loss;
   }
 
   std::map<std::string, std::vector<std::int64_t>> told;
@@ -458,7 +458,7 @@ class Outliving final : public FitPlanner {
     copy_.start = WarmStart{"old", WarmStart::From::kCheckpoint};
   }
 
-  std::map<std::string, nlohmann::json> results;
+  std::map<std::string, FitResult> results;
 
   Orders next() override {
     if (!std::exchange(has_begun_, true))
@@ -467,7 +467,7 @@ class Outliving final : public FitPlanner {
       return {};
     return {{copy_}, {}};
   }
-  void completed(const FitId& fit, FitResult result) override {
+  void completed(const FitId& fit, CompletedFit result) override {
     results[fit.path()] = std::move(result.result);
   }
 
@@ -485,8 +485,8 @@ TEST(Plans, AFitThatIsCopiedFromOneThatEndedEndsForReasonsOfItsOwn) {
 
   run.run(plan);
 
-  EXPECT_LT(plan.results.at("old").at("total_epochs"), 6) << plan.results.at("old");
-  EXPECT_EQ(plan.results.at("copy").at("total_epochs"), 6) << plan.results.at("copy");
+  EXPECT_LT(plan.results.at("old").total_epochs, 6);
+  EXPECT_EQ(plan.results.at("copy").total_epochs, 6);
 }
 
 template <typename Failure>

@@ -60,9 +60,9 @@ Json restless() {
   return document;
 }
 
-/// What a run came to, bit for bit.
+/// The results of a run, bit for bit.
 std::string all_of(const RunOutcome& run) {
-  return bits_of(run.folder) + run.result.at("prequential").dump();
+  return bits_of(run.folder) + to_json(run.result).at("prequential").dump();
 }
 
 RunOutcome trained(const Runtime& runtime, const Json& document, const Workspace& workspace) {
@@ -118,7 +118,7 @@ TEST(Prequential, HasTheWindowsOfTheLoopByHand) {
   for (const auto& [name, tensor] : weights.tensors)
     (tensor.dim() == 2 ? weight : bias) = tensor;
 
-  const Json result = trained(runtime, linear_on_sea(), workspace).result;
+  const Json result = to_json(trained(runtime, linear_on_sea(), workspace).result);
   const Json& tested = result.at("prequential");
   const std::vector<Window> expected = by_hand(runtime, weight, bias);
 
@@ -171,7 +171,7 @@ TEST(Prequential, TakesAStreamWithoutEndUntilItsLastStep) {
   const Workspace whole;
   const RunOutcome run = trained(runtime, document, whole);
 
-  const Json& windows = run.result.at("prequential").at("windows");
+  const Json windows = to_json(run.result).at("prequential").at("windows");
   ASSERT_EQ(windows.size(), 4U);
   EXPECT_EQ(windows[2].at("task"), "task 1");
   EXPECT_EQ(windows[3].at("task"), "second");
@@ -186,7 +186,7 @@ TEST(Prequential, TestsTheRowsOfTheLastBatchHoweverFewTheyAre) {
   document["data"]["concept_rows"] = 129;  // 516 rows: two windows, a batch, and 6 rows
   const Workspace workspace;
 
-  const Json tested = trained(runtime, document, workspace).result.at("prequential");
+  const Json tested = to_json(trained(runtime, document, workspace).result).at("prequential");
 
   ASSERT_EQ(tested.at("windows").size(), 3U);
   EXPECT_EQ(tested.at("windows")[2].at("rows"), 16);
@@ -247,7 +247,7 @@ TEST(Prequential, NamesTheGroupsOfItsDataAsTheFileDoes) {
                       {"target", "y"}};
   document["training"]["window"] = 50;
 
-  const Json found = trained(runtime, document, workspace).result.at("prequential");
+  const Json found = to_json(trained(runtime, document, workspace).result).at("prequential");
 
   EXPECT_EQ(found.at("windows").front().at("task"), "north");
   EXPECT_EQ(found.at("changes").front().at("task"), "south");

@@ -26,7 +26,7 @@ double mean_over_seeds(nlohmann::json document, const std::string& metric) {
     document["seed"] = seed;
     const RunOutcome outcome =
         run_workflow(runtime, runtime.resolve(document), workspace.options());
-    sum += outcome.result.at("metrics").at(metric).get<double>();
+    sum += outcome.result.at(metric);
   }
   // For whoever wants the figure: --gtest_output=json:FILE.
   ::testing::Test::RecordProperty(metric, std::to_string(sum / 5));
@@ -125,16 +125,16 @@ TEST(RealData, NLinearOnETTh1ComesWithinAPercentOfItsClosedForm) {
   const Runtime runtime;
   const Workspace workspace;
 
-  const nlohmann::json result =
+  const RunResult result =
       run_workflow(runtime, runtime.resolve(example("etth1/nlinear.json", "ETTh1.csv")),
                    workspace.options())
           .result;
 
-  EXPECT_EQ(result.at("test").at("sample_count"), 2785);
-  EXPECT_LE(result.at("test").at("loss").get<double>(), 0.3702 * 1.01);
+  EXPECT_EQ(result.training.test->sample_count, 2785);
+  EXPECT_LE(result.training.test->loss, 0.3702 * 1.01);
   // To four digits what others measured: the last value 1.2944, the last day 0.5122.
-  EXPECT_NEAR(result.at("baselines")[0].at("loss").get<double>(), 1.2944, 5e-5);
-  EXPECT_NEAR(result.at("baselines")[1].at("loss").get<double>(), 0.5122, 5e-5);
+  EXPECT_NEAR(result.baselines[0].loss, 1.2944, 5e-5);
+  EXPECT_NEAR(result.baselines[1].loss, 0.5122, 5e-5);
 }
 
 // The whole training, of 2000 steps, comes to 1.84 (examples/tinyshakespeare). Frequencies of
@@ -147,11 +147,11 @@ TEST(RealData, AGptOnTinyShakespeareLearnsInHundredSteps) {
   document["training"]["max_steps"] = 100;
   document["schedule"] = "constant";
 
-  const nlohmann::json result =
+  const RunResult result =
       run_workflow(runtime, runtime.resolve(document), workspace.options()).result;
 
-  EXPECT_EQ(result.at("validation").at("sample_count"), 1742);
-  EXPECT_LE(result.at("validation").at("loss").get<double>(), 2.75);
+  EXPECT_EQ(result.training.validation->sample_count, 1742);
+  EXPECT_LE(result.training.validation->loss, 2.75);
 }
 
 }  // namespace

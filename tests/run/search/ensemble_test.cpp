@@ -72,7 +72,7 @@ Json ensemble_in(const fs::path& folder) {
   return Json::parse(read_file(folder / "ensemble.json"));
 }
 
-/// What must be equal between equal runs: the members and their weights, and what else is trained.
+/// Equal between equal runs: the members and their weights, and everything else that is trained.
 std::string ensemble_bits(const RunOutcome& outcome) {
   std::string bits = bits_of(outcome.folder) + read_file(outcome.folder / "ensemble.json");
   const Json ensemble = ensemble_in(outcome.folder);
@@ -97,7 +97,7 @@ TEST(Ensemble, PredictsTheWeightedMeanOfItsMembers) {
   const RunOutcome outcome = run_search(workspace, ensemble_document("k_fold"));
   const Json ensemble = ensemble_in(outcome.folder);
   ASSERT_GE(ensemble.at("members").size(), 2U) << ensemble;
-  EXPECT_EQ(outcome.result.at("search").at("ensemble"), ensemble);
+  EXPECT_EQ(to_json(*outcome.result.search).at("ensemble"), ensemble);
 
   const Runtime runtime = watching_runtime();
   const at::Tensor rows = at::rand({50, 2}) * 4 - 2;
@@ -246,7 +246,7 @@ TEST(Ensemble, LeavesOutMembersThatAreNotTrainedWithinTheTimeBudget) {
   const RunOutcome outcome =
       run_with_a_slow_end(workspace, ensemble_document("k_fold"), kStepsOfTrials, steps);
 
-  EXPECT_EQ(outcome.result.at("search").at("trials").size(), 4U);
+  EXPECT_EQ(outcome.result.search->trials.size(), 4U);
   EXPECT_FALSE(fs::exists(outcome.folder / "ensemble.json"))
       << read_file(outcome.folder / "ensemble.json");
   EXPECT_EQ(steps, kStepsOfTrials + kStepsOfLast) << "no member is trained";
@@ -259,8 +259,8 @@ TEST(Ensemble, OfOneSplitNeedsNoTimeForItsMembers) {
   const RunOutcome outcome =
       run_with_a_slow_end(workspace, ensemble_document("hold_out"), kTrials * kStepsOfTrial, steps);
 
-  EXPECT_LT(outcome.result.at("total_epochs"), 6) << "the last training ends with the budget";
-  EXPECT_THAT(outcome.result.at("stop_reason").get<std::string>(), HasSubstr("time budget"));
+  EXPECT_LT(outcome.result.training.total_epochs, 6) << "the last training ends with the budget";
+  EXPECT_THAT(outcome.result.training.stop_reason, HasSubstr("time budget"));
   EXPECT_GE(ensemble_in(outcome.folder).at("members").size(), 2U);
 }
 
@@ -322,7 +322,7 @@ TEST(Ensemble, HasTrialsThatKeepTheConstraintsAlone) {
 
   const RunOutcome outcome = run_search(workspace, document);
 
-  const Json& trials = outcome.result.at("search").at("trials");
+  const Json trials = to_json(*outcome.result.search).at("trials");
   const Json ensemble = ensemble_in(outcome.folder);
   for (const Json& member : ensemble.at("members")) {
     const Json& hidden =
@@ -337,7 +337,7 @@ TEST(Ensemble, HasNoMembersThatOnlyMakeItWorse) {
   document["search"]["space"] = {{"training.epochs", {{"choice", {1, 2, 3, 60}}}}};
   const Workspace workspace;
 
-  const Json search = run_search(workspace, document).result.at("search");
+  const Json search = to_json(*run_search(workspace, document).result.search);
 
   double best = 1e9;
   for (const Json& trial : search.at("trials"))

@@ -43,9 +43,9 @@ TEST_P(JoinedSearches, AreTheSearchOfOneProcess) {
   EXPECT_EQ(second.join(), 0) << read_file(log());
 
   EXPECT_EQ(outcome_of(run()), expected_outcome());
-  const std::string told = read_file(log());
-  EXPECT_THAT(told, HasSubstr("\"study\": \"shared\""));
-  EXPECT_THAT(told, Not(HasSubstr("\"jobs\": 0")));
+  const std::string shown = read_file(log());
+  EXPECT_THAT(shown, HasSubstr("\"study\": \"shared\""));
+  EXPECT_THAT(shown, Not(HasSubstr("\"jobs\": 0")));
 }
 
 TEST_P(JoinedSearches, LoseNothingWhenAProcessIsKilledOrFrozen) {
@@ -62,7 +62,7 @@ TEST_P(JoinedSearches, LoseNothingWhenAProcessIsKilledOrFrozen) {
   frozen.signal(SIGSTOP);  // past its lease of two seconds
   wait_up_to(1.6);
   first.kill_now();
-  AppProcess again(go_on(), logged());
+  AppProcess again(resumed(), logged());
   std::this_thread::sleep_for(4s);
   frozen.signal(SIGCONT);
 
@@ -188,7 +188,7 @@ TEST_P(JoinedSearches, GoOnWithoutAProcessWhoseDiskIsFull) {
 
   EXPECT_NE(first.join(), 0);
   EXPECT_THAT(read_file(log()), HasSubstr(location_));
-  EXPECT_EQ(AppProcess(go_on(), logged()).join(), 0) << read_file(log());
+  EXPECT_EQ(AppProcess(resumed(), logged()).join(), 0) << read_file(log());
   EXPECT_EQ(second.join(), 0) << read_file(log());
 
   EXPECT_EQ(outcome_of(run()), expected_outcome());
@@ -205,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(
 /// A process that was frozen past its lease, whose job another one has taken and does not do.
 class LateResults : public SearchesAt {
  protected:
-  /// Trials that take seconds, after which the process knows that it has lost the job.
+  /// Trials that take seconds, long enough for the process to lose the job.
   static Json document() {
     Json document = shared_document();
     document["data"]["rows"] = 100000;
@@ -254,7 +254,7 @@ TEST_P(LateResults, OfTrialsThatAreCompleteCount) {
   expect_they_count(document());
 }
 
-// Also where the job then comes back: the trial is judged after the same epoch.
+// Also where the job then comes back: the trial is evaluated after the same epoch.
 TEST_P(LateResults, OfTrialsThatPauseCount) {
   Json paused = document();
   paused["training"]["epochs"] = 3;

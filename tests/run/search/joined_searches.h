@@ -74,7 +74,7 @@ class SearchesAt : public ::testing::TestWithParam<MeetingPlace> {
     return outcome_of(run_workflow(runtime, runtime.resolve(document), alone.options()).folder);
   }
 
-  /// What the processes search for from now on.
+  /// The search of the processes from now on.
   void write(nlohmann::json document) const {
     document["search"]["storage"] = {{"use", GetParam().storage}, {"location", location_}};
     document["search"]["lease"] = std::to_string(kLease.count()) + "s";
@@ -88,7 +88,7 @@ class SearchesAt : public ::testing::TestWithParam<MeetingPlace> {
   std::vector<std::string> join() const {
     return {app(), "tune", "--join", GetParam().storage + ":" + location_, "--json"};
   }
-  std::vector<std::string> go_on() const { return {app(), "resume", run().string(), "-q"}; }
+  std::vector<std::string> resumed() const { return {app(), "resume", run().string(), "-q"}; }
   AppProcess::Options logged(std::vector<std::string> environment = {}) const {
     return {.output = log(), .environment = std::move(environment)};
   }

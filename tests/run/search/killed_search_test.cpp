@@ -1,6 +1,6 @@
 // Searches that are killed at random instants, and by other numbers of workers: the same studies.
 //
-// Each search is killed kQuickKills times; TREADLE_SEARCH_KILLS=50 says how often instead.
+// Each search is killed kQuickKills times; TREADLE_SEARCH_KILLS=50 sets another number.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -36,8 +36,9 @@ int kills_of_each() {
   return wanted != nullptr ? std::stoi(wanted) : kQuickKills;
 }
 
-/// What a journal has of each trial, without times, processes and what a resumed search wrote
-/// again. Trials that run side by side mix their lines, so the order is compared within each trial.
+/// The lines of a journal about each trial, without times, processes and what a resumed search
+/// wrote again. Trials that run side by side mix their lines, so the order is compared within each
+/// trial.
 std::string trials_of(const fs::path& run) {
   std::map<std::int64_t, std::vector<std::string>> trials;
   std::int64_t begun = 0;
@@ -96,7 +97,7 @@ class SearchRun {
     std::ofstream(document_of(folder_)) << document;
   }
 
-  /// Begins it, or goes on with it.
+  /// Begins it, or resumes it.
   std::unique_ptr<AppProcess> start() {
     const AppProcess::Options options{.output = log()};
     if (!fs::exists(run() / "workflow.json")) {

@@ -71,7 +71,7 @@ double value_of(const Json& search, std::size_t trial, std::size_t objective = 0
   return search.at("trials").at(trial).at("values").at(objective).get<double>();
 }
 
-/// What a run has noted.
+/// The notes of a run.
 class NoteWatch final : public RunObserver {
  public:
   const std::vector<std::string>& notes() const { return notes_; }
@@ -101,7 +101,7 @@ std::set<std::int64_t> paused_in(const fs::path& journal) {
 
 /// All that must be equal between equal searches.
 std::string study_of(const RunOutcome& outcome) {
-  return outcome.result.at("search").dump() + bits_of(outcome.folder);
+  return to_json(*outcome.result.search).dump() + bits_of(outcome.folder);
 }
 
 /// A whole point, and two of which some values are drawn.
@@ -186,7 +186,8 @@ TEST(Search, ACopyOfAnotherModelFailsATrialAndNotTheRun) {
   const Workspace workspace;
   const RunOutcome outcome = run(workspace, document);
   std::string errors;
-  for (const Json& trial : outcome.result.at("search").at("trials")) {
+  const Json trials_of_search = to_json(*outcome.result.search).at("trials");
+  for (const Json& trial : trials_of_search) {
     if (trial.at("state") == "failed")
       errors += trial.at("error").get<std::string>() + "\n";
   }
@@ -199,10 +200,10 @@ TEST(Search, TrialsThatArePausedGoOnWithTheSameBits) {
   const Workspace whole;
   Json document = document_of("random");
   document["training"]["epochs"] = 6;
-  const Json expected = run(whole, document).result.at("search");
+  const Json expected = to_json(*run(whole, document).result.search);
   document["search"]["pruner"] = {{"use", "asha"}, {"reduction_factor", 2}};
 
-  const Json found = run(paused, document).result.at("search");
+  const Json found = to_json(*run(paused, document).result.search);
 
   EXPECT_GT(states_of(found)["paused"], 0);
   EXPECT_GT(states_of(found)["complete"], 0);
@@ -219,7 +220,8 @@ TEST(Search, TrialsThatArePausedGoOnWithTheSameBits) {
 
 Json params_of(const RunOutcome& outcome) {
   Json params = Json::array();
-  for (const Json& trial : outcome.result.at("search").at("trials"))
+  const Json trials_of_search = to_json(*outcome.result.search).at("trials");
+  for (const Json& trial : trials_of_search)
     params.push_back(trial.at("params"));
   return params;
 }
@@ -403,7 +405,8 @@ TEST(Search, TrainsRandomArchitectures) {
   const RunOutcome outcome =
       run_workflow(runtime, random_architectures(runtime, 6), workspace.options());
 
-  for (const Json& trial : outcome.result.at("search").at("trials"))
+  const Json trials_of_search = to_json(*outcome.result.search).at("trials");
+  for (const Json& trial : trials_of_search)
     EXPECT_EQ(trial.at("state"), "complete") << trial;
 }
 
@@ -448,7 +451,7 @@ TEST(Search, ATimeBudgetLeavesABeginningOfTheUnlimitedSearch) {
   Json document = document_of("random");
   document["search"]["trials"] = 30;
   const Workspace unlimited;
-  const Json whole = run(unlimited, document).result.at("search").at("trials");
+  const Json whole = to_json(*run(unlimited, document).result.search).at("trials");
   document["search"]["budget"] = {{"time", "1s"}};
   const Workspace workspace;
   const StepWatch slow(runtime, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
@@ -456,19 +459,19 @@ TEST(Search, ATimeBudgetLeavesABeginningOfTheUnlimitedSearch) {
 
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
 
-  const Json& search = outcome.result.at("search");
+  const Json search = to_json(*outcome.result.search);
   EXPECT_EQ(search.at("ended").at("reason"), "time");
   EXPECT_GT(search.at("trials").size(), 0U);
   EXPECT_LT(search.at("trials").size(), 30U);
   for (std::size_t i = 0; i < search.at("trials").size(); ++i)
     EXPECT_EQ(search.at("trials")[i], whole[i]) << "trial " << i;
-  // Generous: this is a loaded machine's time, too. What matters is that it ends.
+  // Generous: this is a loaded machine's time, too. It only has to end.
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
   // Resumed after its end it stays as it is, with more time it goes on.
   fs::remove(outcome.folder / "result.json");
   EXPECT_EQ(study_of(resume_run(runtime, outcome.folder)), study_of(outcome));
   extend_search(runtime, outcome.folder, 0, "1h");
-  EXPECT_EQ(resume_run(runtime, outcome.folder).result.at("search").at("trials"), whole);
+  EXPECT_EQ(to_json(*resume_run(runtime, outcome.folder).result.search).at("trials"), whole);
 }
 
 TEST(Search, ATrialWithinTheConstraintsIsBetterThanAllOthers) {
@@ -477,7 +480,7 @@ TEST(Search, ATrialWithinTheConstraintsIsBetterThanAllOthers) {
   document["search"]["constraints"] = {{"parameter_count", {{"max", 20}}}};
   const Workspace workspace;
 
-  const Json search = run(workspace, document).result.at("search");
+  const Json search = to_json(*run(workspace, document).result.search);
 
   // 2 inputs, 2 hidden, 2 classes: 2 * 2 + 2 + 2 * 2 + 2 parameters.
   const Json& best = search.at("trials")[search.at("best_trial").get<std::size_t>()];
@@ -493,7 +496,7 @@ TEST(Search, SeveralObjectivesHaveAFrontOfTrials) {
   document["search"]["objective"] = {"val_loss", "parameter_count"};
   const Workspace workspace;
 
-  const Json search = run(workspace, document).result.at("search");
+  const Json search = to_json(*run(workspace, document).result.search);
 
   const auto& trials = search.at("trials");
   const auto beats = [&](const Json& a, const Json& b) {
@@ -541,10 +544,10 @@ std::set<std::vector<double>> front_of(const Json& search) {
 TEST(Search, OfStructuresByNsgaIIFindsTheFrontOfAllOfThem) {
   const Workspace all;
   const Workspace some;
-  const Json grid = run(all, structures("grid", 27)).result.at("search");
+  const Json grid = to_json(*run(all, structures("grid", 27)).result.search);
 
-  const Json found =
-      run(some, structures({{"use", "nsga_ii"}, {"population_size", 6}}, 60)).result.at("search");
+  const Json found = to_json(
+      *run(some, structures({{"use", "nsga_ii"}, {"population_size", 6}}, 60)).result.search);
 
   ASSERT_EQ(grid.at("trials").size(), 27U);
   // Around them: dense 4 of 2 inputs and a head of 2, which have 12 + 10 parameters and
@@ -566,7 +569,7 @@ TEST(Search, ByLatencyHasThatOfTheMachine) {
 
   const RunOutcome outcome = run(workspace, document);
 
-  const Json& search = outcome.result.at("search");
+  const Json search = to_json(*outcome.result.search);
   for (std::size_t trial = 0; trial < 27; ++trial) {
     const double flops = value_of(search, trial, 0);
     const double calls = (value_of(search, trial, 1) - 2 * flops / 1e9) / 1e-3;
@@ -586,7 +589,7 @@ TEST(Search, KeepsTheWeightsOfAsManyTrialsAsItIsTold) {
   const RunOutcome outcome = run(workspace, document);
 
   std::vector<std::pair<double, std::string>> values;
-  const Json& trials = outcome.result.at("search").at("trials");
+  const Json trials = to_json(*outcome.result.search).at("trials");
   for (std::size_t i = 0; i < trials.size(); ++i)
     values.emplace_back(trials[i].at("values")[0], std::to_string(i));
   std::sort(values.begin(), values.end());
@@ -611,7 +614,7 @@ TEST(Search, WhoseFirstTrialIsTooSlowEndsWithAnotherOne) {
 
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
 
-  const Json& search = outcome.result.at("search");
+  const Json search = to_json(*outcome.result.search);
   EXPECT_EQ(search.at("ended").at("reason"), "time");
   EXPECT_EQ(search.at("best_trial"), 1);
   EXPECT_EQ(search.at("trials")[0].at("state"), "failed");
@@ -636,7 +639,7 @@ TEST(Search, EndsWithTheBestTrialBehindOneThatIsTooSlow) {
 
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
 
-  const Json& search = outcome.result.at("search");
+  const Json search = to_json(*outcome.result.search);
   EXPECT_EQ(search.at("best_trial"), 2);
   EXPECT_LT(search.at("trials")[2].at("values")[0], search.at("trials")[0].at("values")[0]);
   EXPECT_THAT(search.at("trials")[1].at("error").get<std::string>(), HasSubstr("not finished"));
@@ -655,7 +658,7 @@ TEST(Search, ACancelledTrialIsLeftOut) {
   const fs::path folder = fs::directory_iterator(options.output)->path();
 
   cancel_trial(folder, 7);
-  const Json search = resume_run(runtime, folder).result.at("search");
+  const Json search = to_json(*resume_run(runtime, folder).result.search);
 
   EXPECT_EQ(search.at("trials")[7].at("state"), "cancelled");
   EXPECT_EQ(states_of(search)["complete"], 8);
@@ -681,7 +684,7 @@ TEST(Search, APausedTrialThatIsCancelledIsNotTrainedAnyMore) {
   cancel_trial(folder, *paused.begin());
   const RunOutcome outcome = resume_run(runtime, folder);
 
-  const Json trial = outcome.result.at("search").at("trials").at(*paused.begin());
+  const Json trial = to_json(*outcome.result.search).at("trials").at(*paused.begin());
   EXPECT_EQ(trial.at("state"), "cancelled");
   // Once more, from the journal alone.
   fs::remove(folder / "result.json");
@@ -742,7 +745,7 @@ TEST(Search, TheTimeOfALastTrainingThatWasStoppedCounts) {
 
   const RunOutcome outcome = resume_run(runtime, fs::directory_iterator(options.output)->path());
 
-  EXPECT_THAT(outcome.result.at("stop_reason").get<std::string>(), HasSubstr("time budget"));
+  EXPECT_THAT(outcome.result.training.stop_reason, HasSubstr("time budget"));
   // 12 s and the rest of an epoch. Ten steps more if the time before the stop did not count.
   EXPECT_LE(steps, 2 * 12 * kStepsOfEpoch + 30 + kStepsOfEpoch);
 }
@@ -767,9 +770,9 @@ TEST(Search, ALastTrainingThatBeginsLateHasTheTimeThatWasExpected) {
 
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), workspace.options());
 
-  EXPECT_EQ(outcome.result.at("search").at("best_trial"), 0);
-  EXPECT_EQ(outcome.result.at("total_epochs"), 2);
-  EXPECT_EQ(outcome.result.at("stop_reason"), "");
+  EXPECT_EQ(outcome.result.search->best_trial, 0);
+  EXPECT_EQ(outcome.result.training.total_epochs, 2);
+  EXPECT_EQ(outcome.result.training.stop_reason, "");
 }
 
 TEST(Search, MoreTrialsOfAPopulationAreRefusedAndChangeNothing) {
@@ -842,7 +845,7 @@ TEST(Search, MayDecideByWhateverHasEnded) {
 
   const RunOutcome outcome = stopped_and_resumed(runtime, workspace, document, 60);
 
-  const Json& search = outcome.result.at("search");
+  const Json search = to_json(*outcome.result.search);
   EXPECT_EQ(search.at("trials").size(), 9U);
   EXPECT_EQ(states_of(search)["running"], 0);
   EXPECT_GT(states_of(search)["complete"], 0);
@@ -916,7 +919,7 @@ TEST_F(SearchJournal, OfAnotherSearchIsRefused) {
 TEST(Search, TrainsTheBestTrialsDocumentAsARunOfItsOwnWould) {
   const Workspace workspace;
   const RunOutcome found = run(workspace, document_of());
-  const Json& search = found.result.at("search");
+  const Json search = to_json(*found.result.search);
   double best = value_of(search, 0);
   for (std::size_t trial = 0; trial < search.at("trials").size(); ++trial)
     best = std::min(best, value_of(search, trial));
@@ -929,10 +932,10 @@ TEST(Search, TrainsTheBestTrialsDocumentAsARunOfItsOwnWould) {
   const RunOutcome again =
       run_workflow(runtime, runtime.read(found.folder / "best.json"), alone.options());
 
-  EXPECT_FALSE(again.result.contains("search"));
+  EXPECT_FALSE(again.result.search);
   EXPECT_EQ(read_file(again.folder / "model.safetensors"),
             read_file(found.folder / "model.safetensors"));
-  EXPECT_EQ(again.result.at("validation").at("loss"), found.result.at("validation").at("loss"));
+  EXPECT_EQ(again.result.training.validation->loss, found.result.training.validation->loss);
 }
 
 /// Fails the last training of a search within its fourth step, which follows its first checkpoint:
@@ -976,11 +979,12 @@ TEST(Search, WhoseLastTrainingFailsEndsWithTheNextBestTrial) {
   const Json document = document_of();
   const Workspace whole;
   const RunOutcome expected = run(whole, document);
-  const Json& trials = expected.result.at("search").at("trials");
+  const Json trials = to_json(*expected.result.search).at("trials");
   std::vector<std::size_t> ranked(trials.size());
   std::iota(ranked.begin(), ranked.end(), 0);
   std::stable_sort(ranked.begin(), ranked.end(), [&](std::size_t a, std::size_t b) {
-    return value_of(expected.result.at("search"), a) < value_of(expected.result.at("search"), b);
+    return value_of(to_json(*expected.result.search), a) <
+           value_of(to_json(*expected.result.search), b);
   });
   const Workspace workspace;
   NoteWatch notes;
@@ -991,8 +995,8 @@ TEST(Search, WhoseLastTrainingFailsEndsWithTheNextBestTrial) {
   const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), options);
 
   EXPECT_EQ(failing.failed(), 2);
-  EXPECT_EQ(outcome.result.at("search").at("trials"), trials);
-  EXPECT_EQ(outcome.result.at("search").at("best_trial"), ranked[2]);
+  EXPECT_EQ(to_json(*outcome.result.search).at("trials"), trials);
+  EXPECT_EQ(outcome.result.search->best_trial, ranked[2]);
   EXPECT_THAT(notes.notes(),
               Contains(AllOf(HasSubstr("trial " + std::to_string(ranked[0]) + " failed: it fell"),
                              HasSubstr("that of trial " + std::to_string(ranked[1]) +
@@ -1048,14 +1052,14 @@ TEST(Search, EndsWithTheGridAndComparesByTheMeanOfFolds) {
 
   const RunOutcome outcome = run(workspace, document);
 
-  const Json& search = outcome.result.at("search");
+  const Json search = to_json(*outcome.result.search);
   ASSERT_EQ(search.at("trials").size(), 2U);
   EXPECT_EQ(search.at("objectives")[0].at("direction"), "maximize");
   const double first = value_of(search, 0);
   const double second = value_of(search, 1);
   EXPECT_EQ(search.at("best_trial"), second > first ? 1 : 0);
   // The best run has the same folds, but random streams of its own.
-  EXPECT_EQ(outcome.result.at("fold_results").size(), 2U);
+  EXPECT_EQ(outcome.result.cross_validation->fold_results.size(), 2U);
   EXPECT_THAT(read_file(outcome.folder / "history.csv"),
               ::testing::AllOf(HasSubstr("trials/1/fold-2,2,"), HasSubstr("\nfinal,")));
 }
@@ -1065,7 +1069,7 @@ TEST(Search, CountsATrainingThatDivergesAsFailed) {
   Json document = document_of("grid");
   document["search"]["space"] = {{"optimizer.learning_rate", {{"choice", {1e30, 0.1}}}}};
 
-  const Json search = run(workspace, document).result.at("search");
+  const Json search = to_json(*run(workspace, document).result.search);
 
   EXPECT_EQ(search.at("trials")[0].at("state"), "failed");
   EXPECT_THAT(search.at("trials")[0].at("error").get<std::string>(), HasSubstr("trials/0"));
@@ -1082,7 +1086,7 @@ TEST(Search, GoesOnWithoutTheFoldsThatFollowOneThatFails) {
 
   const RunOutcome outcome = run(workspace, document);
 
-  const Json& search = outcome.result.at("search");
+  const Json search = to_json(*outcome.result.search);
   EXPECT_EQ(search.at("trials")[0].at("state"), "failed");
   EXPECT_EQ(search.at("best_trial"), 1);
   EXPECT_THAT(read_file(outcome.folder / "history.csv"),
@@ -1105,7 +1109,7 @@ TEST(Search, JudgesFoldsOfWhichOneHasEnded) {
 
     const RunOutcome outcome = run(workspace, document);
 
-    const Json& search = outcome.result.at("search");
+    const Json search = to_json(*outcome.result.search);
     EXPECT_GT(states_of(search)["paused"], 0);
     const Json& best = search.at("trials").at(search.at("best_trial").get<std::size_t>());
     EXPECT_EQ(best.at("intermediate").back().at("step"), 6);
@@ -1239,21 +1243,22 @@ TEST(Search, NotesAPrunerThatJudgesNoTrialBeforeItsEnd) {
   };
   const auto idle = [](const std::string& name, const std::string& why) {
     return ElementsAre("search: the pruner \"" + name + "\" never ends a trial early: " + why +
-                       "; let it judge earlier, raise \"training.epochs\", or leave \"pruner\" "
+                       "; let it evaluate earlier, raise \"training.epochs\", or leave \"pruner\" "
                        "out");
   };
   const Json asha{{"use", "asha"}, {"min_resource", 2}};
 
-  EXPECT_THAT(notes(asha), idle("asha", "it first judges after epoch 2, and trials have 2 epochs"));
+  EXPECT_THAT(notes(asha),
+              idle("asha", "it first evaluates them after epoch 2, and trials have 2 epochs"));
   EXPECT_THAT(notes(asha, {{"epochs", 3}}), IsEmpty());
   EXPECT_THAT(notes({{"use", "median"}, {"n_warmup_steps", 4}}),
-              idle("median", "it first judges after epoch 5, and trials have 2 epochs"));
+              idle("median", "it first evaluates them after epoch 5, and trials have 2 epochs"));
   EXPECT_THAT(notes({{"use", "median"}, {"n_warmup_steps", 0}}), IsEmpty());
   EXPECT_THAT(notes({{"use", "hyperband"}, {"min_resource", 1}, {"max_resource", 1}}),
-              idle("hyperband", "it judges none of them, and trials have 2 epochs"));
-  // Epochs that are not validated have no value to judge.
+              idle("hyperband", "it evaluates none of them, and trials have 2 epochs"));
+  // Epochs that are not validated have no value to evaluate.
   EXPECT_THAT(notes(asha, {{"epochs", 4}, {"evaluate_every", 4}}),
-              idle("asha", "it first judges after epoch 4, and trials have 4 epochs"));
+              idle("asha", "it first evaluates them after epoch 4, and trials have 4 epochs"));
 
   Json document = document_of();
   document["search"]["pruner"] = asha;
@@ -1304,7 +1309,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "/search/space/data.rows: \"data\" is the same for all trials"},
         Mistake{"UnknownObjective",
                 {{"objective", "acuracy"}},
-                "/search/objective: no number of the validation is called \"acuracy\"; there are "
+                "/search/objective: no number of the validation is called \"acuracy\"; known: "
                 "val_loss, parameter_count, flops, latency, accuracy; did you mean \"accuracy\"?"},
         Mistake{"EmptySpace", {{"space", Json::object()}}, "/search/space"},
         Mistake{"SeveralObjectivesForOne",

@@ -119,7 +119,7 @@ TEST_F(BalancedRuns, StayWithTheModel) {
   const auto result = nlohmann::json::parse(testing::read_file(folder / "result.json"));
 
   for (const fs::path& model : {folder, exported}) {
-    EXPECT_NEAR(Predictor::load(runtime_, model).evaluate_file(evaluated).at("loss").get<double>(),
+    EXPECT_NEAR(Predictor::load(runtime_, model).evaluate_file(evaluated).loss,
                 result.at("validation").at("loss").get<double>(), 1e-6)
         << model;
   }

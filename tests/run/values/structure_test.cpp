@@ -107,7 +107,7 @@ TEST_P(Darts, ChoosesTheOperationWithWhichTrainingAloneIsBest) {
     alone["optimizer"].erase("groups");
     alone["training"]["use"] = "standard";
     alone["training"].erase("selection");
-    table[run(workspace, alone).result.at("final_loss").get<double>()] = operation;
+    table[run(workspace, alone).result.training.final_loss] = operation;
   }
   ASSERT_EQ(table.begin()->second, "relu");
   EXPECT_LT(table.begin()->first, 0.01);
@@ -117,7 +117,7 @@ TEST_P(Darts, ChoosesTheOperationWithWhichTrainingAloneIsBest) {
   document["training"]["selection"] = GetParam();
   const RunOutcome outcome = run(workspace, document);
   EXPECT_EQ(chosen_edges(outcome), Json({"relu"}));
-  const Json& choice = outcome.result.at("structures").at(0).at("choices").at(0);
+  const Json choice = to_json(outcome.result).at("structures").at(0).at("choices").at(0);
   EXPECT_EQ(choice.at("chosen"), "relu");
   EXPECT_EQ(choice.at("name"), "0_1");
   EXPECT_GT(choice.at("weights").at("relu").get<double>(), 0.8);
@@ -151,7 +151,7 @@ TEST(StructureSearch, OfEachNodeTheStrongestEdgeStays) {
   document["training"]["edges_per_node"] = 1;
   const Workspace workspace;
   const RunOutcome outcome = run(workspace, document);
-  const Json& choices = outcome.result.at("structures").at(0).at("choices");
+  const Json choices = to_json(outcome.result).at("structures").at(0).at("choices");
   std::map<std::string, std::pair<double, std::string>> strongest;
   std::map<std::string, std::vector<std::string>> chosen;
   for (const Json& choice : choices) {
@@ -180,8 +180,8 @@ TEST(StructureSearch, TheDocumentOfTheChosenNetworkRuns) {
   const Workspace other;
   const RunOutcome derived =
       run_workflow(runtime, runtime.read(searched.folder / "architecture.json"), other.options());
-  EXPECT_FALSE(derived.result.contains("structures"));
-  EXPECT_LT(derived.result.at("final_loss").get<double>(), 0.3);
+  EXPECT_FALSE(derived.result.training.structures.size() > 0);
+  EXPECT_LT(derived.result.training.final_loss, 0.3);
 }
 
 TEST(StructureSearch, MistakesSayWhatToDo) {

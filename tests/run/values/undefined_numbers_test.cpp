@@ -1,4 +1,4 @@
-// Numbers that rows or weights leave undefined choose nothing, are part of no mean, and say why.
+// Numbers that rows or weights leave undefined choose nothing, enter no mean, and give a reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ Json folds_by_group(const fs::path& file, const Json& callbacks) {
            {{"use", "standard"}, {"epochs", 4}, {"batch_size", 8}, {"callbacks", callbacks}}}};
 }
 
-/// What a fold's rows leave undefined.
+/// The numbers that a fold's rows leave undefined.
 std::set<std::string> undefined_in(Fold fold) {
   if (fold == Fold::kWithoutWeight)
     return {"loss", "auc", "accuracy"};
@@ -94,7 +94,7 @@ TEST_F(UndefinedNumbers, AreInNoMeanAndChooseNoEpoch) {
             : Json{{"use", "early_stopping"}, {"monitor", monitor}, {"patience", "2ep"}};
     write_rows(file, folds, draw);
 
-    const Json result = run(folds_by_group(file, Json::array({callback}))).result;
+    const Json result = to_json(run(folds_by_group(file, Json::array({callback}))).result);
 
     double epochs = 0;
     std::map<std::string, std::vector<double>> defined;
@@ -113,7 +113,7 @@ TEST_F(UndefinedNumbers, AreInNoMeanAndChooseNoEpoch) {
       const bool is_chosen = expected.count(monitor == "val_loss" ? "loss" : monitor) == 0;
       EXPECT_EQ(fold.at("weights").at("chosen"), is_chosen ? "best" : "last") << draw << " " << i;
       if (!is_chosen) {
-        EXPECT_EQ(fold.at("total_epochs"), 4) << "it was ended by what has no value";
+        EXPECT_EQ(fold.at("total_epochs"), 4) << "an undefined value ended it";
       }
       epochs += fold.at(is_chosen ? "best_epoch" : "total_epochs").get<double>();
     }
@@ -154,7 +154,7 @@ TEST_F(UndefinedNumbers, AreNotedBeforeTheFirstStepByTheirReason) {
   }
   EXPECT_EQ(events.find("learning rate times", events.find("group-2")), std::string::npos)
       << "an undefined number lowered the rate";
-  // NA: what pandas and R read as missing.
+  // NA: pandas and R read it as missing.
   EXPECT_THAT(history_of(outcome.folder), HasSubstr(",NA,NA,NA,"));
 }
 
@@ -167,7 +167,7 @@ TEST_F(UndefinedNumbers, PruneNothingAndFailATrialByTheirReason) {
                         {"trials", 4},
                         {"pruner", {{"use", "median"}, {"n_startup_trials", 0}}}};
 
-  const Json search = run(document).result.at("search");
+  const Json search = to_json(*run(document).result.search);
   for (const Json& trial : search.at("trials")) {
     const bool has_value = trial.at("state") == "complete" || trial.at("state") == "pruned";
     EXPECT_TRUE(has_value) << trial;
@@ -184,14 +184,14 @@ TEST_F(UndefinedNumbers, PruneNothingAndFailATrialByTheirReason) {
   }
 }
 
-/// One fold and a model of all rows: what is reported is the fold's, not the loss of training.
+/// One fold and a model of all rows: the reported loss is the fold's, not the training's.
 TEST_F(UndefinedNumbers, OfTheModelOfAllRowsAreNotThoseOfItsOnlyFold) {
   const fs::path file = workspace_.folder() / "rows.csv";
   write_rows(file, {Fold::kFull, Fold::kFull, Fold::kFull}, 0);
   Json document = folds_by_group(file, Json::array());
   document["validation"] = {{"use", "monte_carlo"}, {"splits", 1}};
 
-  const Json result = run(document).result;
+  const Json result = to_json(run(document).result);
 
   ASSERT_EQ(result.at("fold_results").size(), 1U);
   const Json& validation = result.at("fold_results")[0].at("validation");
@@ -200,7 +200,7 @@ TEST_F(UndefinedNumbers, OfTheModelOfAllRowsAreNotThoseOfItsOnlyFold) {
 
   document["validation"]["splits"] = 2;
   document["validation"]["refit"] = false;
-  const Json without = run(document).result;
+  const Json without = to_json(run(document).result);
   EXPECT_EQ(without.at("model_path"), "");
   for (const char* key : {"weights", "final_loss", "best_epoch", "rows", "validation"})
     EXPECT_FALSE(without.contains(key)) << key << " is of the first fold";

@@ -93,7 +93,7 @@ class Values : public ::testing::Test {
     const fs::path stopped = fs::directory_iterator(elsewhere.options().output)->path();
     resume_run(runtime_, stopped, elsewhere.options());
     EXPECT_EQ(bits_of(stopped), bits_of(run_)) << "three workers, stopped and resumed";
-    return outcome.result.at("metrics");
+    return to_json(outcome.result).at("metrics");
   }
 
   Predictor predictor() const { return Predictor::load(runtime_, run_); }
@@ -216,7 +216,7 @@ TEST_F(Values, PixelsOfWeightZeroChangeNeitherTheTrainingNorLossNorMetrics) {
   EXPECT_NEAR(result.at("validation").at("loss").get<double>(), loss.item<double>(), 1e-5);
   EXPECT_NEAR(metrics.at("accuracy").get<double>(),
               found.eq(truth).to(at::kDouble).mean().item<double>(), 1e-6);
-  // What is told of the data counts the same pixels.
+  // The statistics of the data count the same pixels.
   std::int64_t told = 0;
   for (const json& one : result.at("data").at("targets").at(0).at("classes"))
     told += one.at("rows").get<std::int64_t>();
@@ -225,11 +225,11 @@ TEST_F(Values, PixelsOfWeightZeroChangeNeitherTheTrainingNorLossNorMetrics) {
   fs::create_directory(path("new"));
   for (const char* const name : {"images.npy", "weights.npy", "labels.npy", "times.npy"})
     fs::copy_file(path(name), path("new") + "/" + name);
-  const json again = predictor().evaluate_file(path("new"));
+  const EvaluationResult again = predictor().evaluate_file(path("new"));
   array("new/labels.npy", at::where(ignored, 1 - labels, labels));
-  EXPECT_EQ(predictor().evaluate_file(path("new")).at("loss"), again.at("loss"));
+  EXPECT_EQ(predictor().evaluate_file(path("new")).loss, again.loss);
   array("new/weights.npy", at::ones({kImages, 6, 6}));
-  EXPECT_GT(predictor().evaluate_file(path("new")).at("loss"), again.at("loss"));
+  EXPECT_GT(predictor().evaluate_file(path("new")).loss, again.loss);
 }
 
 // Words 1 to 8; a word's tag is whether the word before it is larger: context is needed. Texts have

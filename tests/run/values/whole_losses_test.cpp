@@ -39,8 +39,8 @@ class WholeLosses : public ::testing::Test {
 
 // The mean over batches of five rows would be another number.
 TEST_F(WholeLosses, ValidationComputesThemOnceOverAllRowsWhateverItsBatches) {
-  const json at_once = run(correlated(1024)).result.at("validation");
-  const json in_fives = run(correlated(5)).result.at("validation");
+  const json at_once = to_json(run(correlated(1024)).result).at("validation");
+  const json in_fives = to_json(run(correlated(5)).result).at("validation");
 
   EXPECT_EQ(at_once.at("sample_count"), 24);
   EXPECT_LT(at_once.at("loss").get<double>(), 0) << "it learnt something";
@@ -51,7 +51,7 @@ TEST_F(WholeLosses, ValidationComputesThemOnceOverAllRowsWhateverItsBatches) {
 TEST_F(WholeLosses, AutomaticShardsAreOne) {
   const RunOutcome outcome = run(correlated(1024));
 
-  EXPECT_THAT(outcome.result.at("choices"),
+  EXPECT_THAT(to_json(outcome.result).at("choices"),
               ::testing::Contains(::testing::StartsWith("shards: 1 (the loss ")));
   EXPECT_EQ(json::parse(testing::read_file(outcome.folder / "workflow.json"))
                 .at("resources")

@@ -12,6 +12,13 @@ namespace {
 constexpr double kFirstSecond = -62167219200.0;
 constexpr double kLastSecond = 253402300799.0;
 
+template <typename... Values>
+std::string print(const char* format, Values... values) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
 }  // namespace
 
 std::string time_text(double time, bool is_date) {
@@ -34,6 +41,21 @@ std::string time_text(double time, bool is_date) {
                   static_cast<int>(clock.seconds().count()));
   }
   return text;
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1)
+    return print("%.2f s", seconds);
+  if (seconds < 59.95)
+    return print("%.1f s", seconds);
+  const long long whole = std::llround(seconds);
+  if (whole < 3600)
+    return print("%lld:%02lld min", whole / 60, whole % 60);
+  return print("%lld:%02lld:%02lld h", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string fine_seconds_text(double seconds) {
+  return seconds > 0 && seconds < 0.00995 ? print("%.1f ms", seconds * 1e3) : seconds_text(seconds);
 }
 
 }  // namespace treadle

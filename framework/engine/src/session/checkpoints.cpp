@@ -86,7 +86,7 @@ void Checkpoints::report_divergence(std::int64_t step) const {
       "the loss or its gradient became NaN or infinite in epoch " +
       std::to_string(parts_.progress.epoch_of_last_step()) + ", step " + std::to_string(step) +
       " (" + parts_.context.fit().path() + "); " +
-      (checkpoint.empty() ? "there is no checkpoint yet"
+      (checkpoint.empty() ? "no checkpoint exists yet"
                           : "the last good checkpoint is " + checkpoint) +
       (parts_.setup.precision.scales_loss
            ? "; the loss was scaled by as little as " +

@@ -9,4 +9,9 @@ namespace treadle {
 /// else the number.
 std::string time_text(double time, bool is_date);
 
+/// A duration: "0.42 s", "12.3 s", "4:05 min", "2:07:10 h".
+std::string seconds_text(double seconds);
+/// With milliseconds where that would be 0.00 s.
+std::string fine_seconds_text(double seconds);
+
 }  // namespace treadle

@@ -11,7 +11,7 @@
 #include <treadle/core/training/gradient_strategy.h>
 #include <treadle/core/training/learning_rate_schedule.h>
 
-#include "components/whole_batches.h"
+#include "components/document_losses.h"
 #include "document/training_plan.h"
 
 namespace treadle::internal {

@@ -17,6 +17,7 @@
 
 #include "components/document_components.h"
 #include "context/run_conditions.h"
+#include "document/document_slots.h"
 
 // `run --from`: a new run that begins with the newest checkpoints of an ended one.
 //
@@ -34,7 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// What a training does not depend on in its past: these values, and everything within them.
+/// Values that a training's past does not depend on, and everything within them.
 constexpr std::array kChangeable{
     "/schedule",           "/training/epochs",         "/training/max_steps",
     "/training/clip",      "/training/evaluate_every", "/training/evaluation_batch_size",
@@ -90,7 +91,7 @@ bool may_change(const std::string& pointer, const std::vector<std::string>& call
 [[noreturn]] void refuse_changes(const RunFolder& before, const std::string& changes) {
   throw UsageError(
       before.path().string() + " cannot be trained further as another training: " + changes +
-      ". What may change is " + kWhatMayChange +
+      ". You may change " + kWhatMayChange +
       "; for anything else start a new run: workflow-runner run " + before.document().string());
 }
 
@@ -164,7 +165,7 @@ std::vector<Saved> newest_checkpoints(const RunFolder& before) {
   return saved;
 }
 
-/// Expects that there is something to train, and nothing to take back.
+/// Expects something to train, and nothing to take back.
 void expect_more_to_train(const RunFolder& before, const json& document,
                           const std::vector<Saved>& trainings) {
   std::int64_t epochs = 0;
@@ -216,7 +217,7 @@ void begin_from(const RunFolder& before, const Runtime& runtime, const ResolvedW
   }
   const std::vector<Saved> trainings = newest_checkpoints(before);
   const json document = document_identity(runtime.registry(), workflow.resolved);
-  // Each checkpoint knows what it was made with, whatever was done to the files beside it.
+  // Each checkpoint records what it was made with, whatever was done to the files beside it.
   json conditions = trainings.front().checkpoint.state.part("run").value("conditions");
   expect_same_training(before, runtime.registry(), conditions.at("document"), document);
   expect_more_to_train(before, workflow.resolved, trainings);

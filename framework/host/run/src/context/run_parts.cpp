@@ -6,6 +6,7 @@
 #include <treadle/host/catalog/plugin_lock.h>
 
 #include "context/continuation.h"
+#include "document/document_slots.h"
 #include "runtime/run_record.h"
 
 // open_data() writes three files that everything later relies on. For a resumed run the comparison
@@ -15,10 +16,44 @@
 namespace treadle::internal {
 namespace {
 
+/// Calls the functions of the options.
+class HookObserver final : public RunObserver {
+ public:
+  explicit HookObserver(RunHooks hooks) : hooks_(std::move(hooks)) {}
+
+ private:
+  void do_step_completed(const FitId& fit, const StepProgress& progress) override {
+    if (hooks_.on_step)
+      hooks_.on_step(fit, progress);
+  }
+  void do_epoch_completed(const FitId& fit, const EpochSummary& epoch) override {
+    if (hooks_.on_epoch)
+      hooks_.on_epoch(fit, epoch);
+  }
+  void do_fit_completed(const FitId& fit, const FitSummary& summary) override {
+    if (hooks_.on_fit)
+      hooks_.on_fit(fit, summary);
+  }
+  void do_trial_changed(const TrialSummary& trial, const SearchProgress& search) override {
+    if (hooks_.on_trial)
+      hooks_.on_trial(trial, search);
+  }
+  void do_noted(const std::string& text) override {
+    if (hooks_.on_note)
+      hooks_.on_note(text);
+  }
+
+  const RunHooks hooks_;
+};
+
 std::vector<std::unique_ptr<RunObserver>> observers_of(const Runtime& runtime,
-                                                       const ResolvedWorkflow& workflow) {
+                                                       const ResolvedWorkflow& workflow,
+                                                       const RunHooks& hooks) {
   runtime.expect_usable(workflow.resolved);
-  return make_each<RunObserver>(runtime, workflow, "observers");
+  std::vector<std::unique_ptr<RunObserver>> observers =
+      make_each<RunObserver>(runtime, workflow, "observers");
+  observers.push_back(std::make_unique<HookObserver>(hooks));
+  return observers;
 }
 
 }  // namespace
@@ -31,7 +66,7 @@ RunParts::RunParts(const Runtime& runtime, ResolvedWorkflow workflow, const RunO
       resumed(resumed),
       budget(budget_for(workflow)),
       timeline(!options.trace.empty()),
-      log(this->folder, options.observers, observers_of(runtime, workflow)),
+      log(this->folder, options.observers, observers_of(runtime, workflow, options.hooks)),
       workflow_(std::move(workflow)) {}
 
 const ResolvedWorkflow& RunParts::workflow() const {

@@ -15,13 +15,14 @@
 #include <treadle/base/problem.h>
 #include <treadle/host/run/state_folder.h>
 
+#include "components/document_metrics.h"
 #include "ensemble/ensemble_selection.h"
 #include "ensemble/stacking.h"
 #include "store/trial_paths.h"
 
-// A planner around the study: the study plans as it does without an ensemble, and is asked and told
-// first. When it plans its first fit that is no trial, all trials have ended; the members are
-// chosen then, and made beside the best run.
+// A planner around the study: the study plans as it does without an ensemble, and is called first.
+// When it plans its first fit that is no trial, all trials have ended; the members are chosen then,
+// and made beside the best run.
 //
 // Bits. Members are chosen from trials in the order of their numbers, and the predictions of the
 // folds of a trial are put together in the order of the folds, whatever ended first.
@@ -43,7 +44,7 @@ class ObjectiveOfRows {
  public:
   ObjectiveOfRows(const DocumentComponents& components, std::string objective,
                   CollectedPredictions::Rows rows)
-      : metrics_(components.make_metrics()),
+      : metrics_(make_metrics(components)),
         objective_(std::move(objective)),
         target_(components.data_spec().targets.front()),
         dtype_(rows.values.scalar_type()) {
@@ -135,7 +136,7 @@ bool StudyEnsemble::begins(const FitId& fit) {
 
 /// From the records of its fits, which were written with predictions behind all other metrics.
 StudyEnsemble::Candidate StudyEnsemble::candidate(std::int64_t number) const {
-  const std::string place = std::to_string(run_.components().make_report_metrics().size());
+  const std::string place = std::to_string(make_report_metrics(run_.components()).size());
   CollectedPredictions all;
   all.start(run_.components().data_spec().targets.front());
   double epochs = 0;
@@ -146,9 +147,8 @@ StudyEnsemble::Candidate StudyEnsemble::candidate(std::int64_t number) const {
     predictions.start(run_.components().data_spec().targets.front());
     predictions.load_state(record.part("report_metrics").part(place));
     all.merge(predictions);
-    const char* const key =
-        record.value("selects_best").get<bool>() ? "best_epoch" : "total_epochs";
-    epochs += record.value("result").at(key).get<double>();
+    const FitResult result = fit_result_from(record.value("result"), fit);
+    epochs += static_cast<double>(result.weights.epoch);
   }
   return {number, all.collected(), std::llround(epochs / static_cast<double>(fits.size()))};
 }
@@ -302,7 +302,7 @@ void StudyEnsemble::stopped(const FitId& fit) {
   is_member(fit) ? leave_out(fit) : study_.stopped(fit);
 }
 
-void StudyEnsemble::completed(const FitId& fit, FitResult result) {
+void StudyEnsemble::completed(const FitId& fit, CompletedFit result) {
   if (!is_member(fit))
     study_.completed(fit, std::move(result));
 }
@@ -333,19 +333,18 @@ std::vector<std::string> StudyEnsemble::names() const {
   return names;
 }
 
-nlohmann::json StudyEnsemble::record() const {
+std::optional<EnsembleResult> StudyEnsemble::record() const {
   const std::vector<const Member*> members = usable();
   if (members.empty())
-    return nullptr;
-  nlohmann::json listed = nlohmann::json::array();
-  for (const Member* const member : members) {
-    listed.push_back({{"path", std::string(kMembers) + std::to_string(member->trial)},
-                      {"trial", member->trial}});
-  }
-  nlohmann::json record = {
-      {"objective", settings_.objective}, {"validation", score_}, {"members", std::move(listed)}};
-  write_pool(pool_, record);
-  return record;
+    return std::nullopt;
+  EnsembleResult result;
+  result.objective = settings_.objective;
+  result.validation = score_;
+  for (const Member* const member : members)
+    result.members.push_back(
+        {std::string(kMembers) + std::to_string(member->trial), member->trial, nullptr});
+  write_pool(pool_, result);
+  return result;
 }
 
 }  // namespace treadle::internal

@@ -21,13 +21,13 @@ namespace treadle::internal {
 /// A study whose run ends with an ensemble of its trials beside the best one.
 ///
 /// Once all trials have ended, some of those whose results are kept (search.keep) are chosen by
-/// what they predicted for their validation rows (select_ensemble()); with folds these are all
+/// their predictions for their validation rows (select_ensemble()); with folds these are all
 /// rows, each predicted by a model that was not trained on it. How their predictions become one is
 /// found from the same predictions. "members/7" is the model of trial 7, in the folder of its path:
 /// the one that the trial has trained; with a refit, one that is trained on all rows.
 /// `ensemble.json` names them with their weights.
 ///
-/// It hands everything about other fits on to the study. What trials predicted is read from their
+/// It hands everything about other fits on to the study. Trials' predictions are read from their
 /// records, whichever process they ended in, so a resumed run chooses the same members. Where a
 /// search has a time budget, members that are not trained when it is used up are left out.
 class StudyEnsemble final : public FitPlanner {
@@ -40,14 +40,14 @@ class StudyEnsemble final : public FitPlanner {
   FitVerdict reported(const FitId& fit, const EpochSummary& epoch) override;
   void paused(const FitId& fit) override;
   void stopped(const FitId& fit) override;
-  void completed(const FitId& fit, FitResult result) override;
+  void completed(const FitId& fit, CompletedFit result) override;
   bool failed(const FitId& fit, const Error& error) override;
 
   // Once the plan has ended.
   /// Paths of the members' fits, in order.
   std::vector<std::string> names() const;
-  /// For ensemble.json; null where there is no member.
-  nlohmann::json record() const;
+  /// Nothing where there is no member.
+  std::optional<EnsembleResult> record() const;
 
  private:
   /// A trial that may be chosen.
@@ -80,7 +80,7 @@ class StudyEnsemble final : public FitPlanner {
   std::vector<Member> members_;
   bool is_chosen_ = false;
   PredictionPool pool_;          // of the usable ones, in their order
-  double score_ = 0;             // the objective of what it predicts
+  double score_ = 0;             // the objective of its predictions
   double loss_ = 0;              // the same, lower is better
   double least_loss_alone_ = 0;  // of the trials that could be chosen
 };

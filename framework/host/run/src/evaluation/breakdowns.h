@@ -9,7 +9,7 @@
 
 namespace treadle::internal {
 
-/// Readies those of a report's metrics that DocumentComponents::make_breakdowns() has made for an
+/// Readies those of a report's metrics that make_breakdowns() has made for an
 /// evaluation of `rows` of `data`. They borrow `fitted`.
 void ready_breakdowns(std::span<const Metric> metrics, const FittedMetrics& fitted,
                       const EvaluatedRows& data, const RowList& rows);

@@ -14,8 +14,8 @@
 
 namespace treadle::internal {
 
-/// What the document's metrics take from the training rows of one training (FitsTrainingRows), in
-/// the order of DocumentComponents::make_metrics().
+/// State of the document's metrics from the training rows of one training (FitsTrainingRows), in
+/// the order of make_metrics().
 class FittedMetrics {
  public:
   /// `rows`: the training rows, of `data.rows`.

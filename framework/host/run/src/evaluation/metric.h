@@ -18,6 +18,12 @@ struct Metric {
 
   TargetMetric view() const { return {computer.get(), target, spec, prefix}; }
 };
-std::vector<TargetMetric> views(const std::vector<Metric>& metrics);
+
+inline std::vector<TargetMetric> views(const std::vector<Metric>& metrics) {
+  std::vector<TargetMetric> views;
+  for (const Metric& metric : metrics)
+    views.push_back(metric.view());
+  return views;
+}
 
 }  // namespace treadle::internal

@@ -21,7 +21,7 @@ class MetricBreakdown : public MetricComputer {
   /// Makes the document's metrics of the target, started for `part`.
   struct Made {
     std::unique_ptr<MetricComputer> metric;
-    std::size_t index = 0;  ///< in DocumentComponents::make_metrics()
+    std::size_t index = 0;  ///< in make_metrics()
   };
   using Make = std::function<std::vector<Made>(const TargetSpec& part)>;
 

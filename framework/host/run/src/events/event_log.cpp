@@ -12,8 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-}  // namespace
-
+/// By name; null where one is not known.
 nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics) {
   nlohmann::json values = nlohmann::json::object();
   for (const MetricValue& metric : metrics)
@@ -21,18 +20,7 @@ nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics) {
   return values;
 }
 
-nlohmann::json undefined_json(const std::vector<MetricValue>& metrics) {
-  nlohmann::json reasons = nlohmann::json::object();
-  for (const MetricValue& metric : metrics) {
-    if (metric.value.is_undefined())
-      reasons[metric.name] = metric.value.why();
-  }
-  return reasons;
-}
-
-namespace {
-
-/// The bytes up to the last line's end: what is behind was cut off by a crash.
+/// The bytes up to the last line's end: a crash cut off the rest.
 std::uint64_t whole_lines(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::uint64_t whole = 0;

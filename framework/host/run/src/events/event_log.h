@@ -12,10 +12,6 @@
 #include <treadle/core/history/run_observer.h>
 
 namespace treadle::internal {
-/// Metrics by name, as events and results have them; null where one is no number.
-nlohmann::json metrics_to_json(const std::vector<MetricValue>& metrics);
-/// Why metrics are undefined, by name; empty where all are defined.
-nlohmann::json undefined_json(const std::vector<MetricValue>& metrics);
 
 /// events.jsonl: everything that happened, as it happened, one JSON object a line.
 class EventLog final : public RunObserver {
@@ -23,7 +19,7 @@ class EventLog final : public RunObserver {
   explicit EventLog(const std::filesystem::path& path);
 
   /// When the run first began, however often it was resumed: "2026-05-04T10:11:12Z"; empty when the
-  /// log does not say.
+  /// log lacks it.
   std::string started_at() const;
 
   /// Drops what `fit` did after `epochs` epochs.

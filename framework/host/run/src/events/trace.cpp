@@ -64,11 +64,10 @@ std::string text_of(const Timeline::Event& event) {
 
 }  // namespace
 
-nlohmann::json time_record(const Timeline& timeline, int workers, std::size_t shards,
-                           bool has_device) {
+TimeResult time_result(const Timeline& timeline, int workers, std::size_t shards, bool has_device) {
   const double passed = timeline.seconds_passed();
   const double budget = passed * workers;
-  nlohmann::json phases = nlohmann::json::object();
+  std::map<std::string, double> phases;
   double used = 0;
   for (std::size_t i = 0; i < kPhases; ++i) {
     const auto phase = static_cast<Phase>(i);
@@ -79,29 +78,28 @@ nlohmann::json time_record(const Timeline& timeline, int workers, std::size_t sh
     used += seconds;
   }
   phases["idle"] = std::max(0.0, budget - used);
-  return {{"seconds", passed},
-          {"workers", workers},
-          {"shards", shards},
-          {"phases", std::move(phases)},
-          {"budget_used", budget > 0 ? std::min(1.0, used / budget) : 0.0},
-          {"training_rows_per_second",
-           passed > 0 ? static_cast<double>(timeline.rows()) / passed : 0.0}};
+  return {passed,
+          workers,
+          static_cast<std::int64_t>(shards),
+          std::move(phases),
+          budget > 0 ? std::min(1.0, used / budget) : 0.0,
+          passed > 0 ? static_cast<double>(timeline.rows()) / passed : 0.0};
 }
 
-nlohmann::json device_record(const Timeline& timeline, const std::string& device) {
+DeviceResult device_result(const Timeline& timeline, const std::string& device) {
   const DeviceUse::Totals use = timeline.device_use().totals();
-  return {{"name", device},
-          {"copies_to_device", use.copies_to_device},
-          {"bytes_to_device", use.bytes_to_device},
-          {"copies_to_host", use.copies_to_host},
-          {"bytes_to_host", use.bytes_to_host},
-          {"waits", use.waits},
-          {"seconds_waiting", timeline.seconds(Phase::kWaiting)},
-          {"memory_peak_bytes", use.memory_peak},
-          {"memory_reserved_bytes", use.memory_reserved},
-          {"busy_seconds", use.busy_seconds},
-          {"idle_seconds", use.idle_seconds},
-          {"idle_fraction", use.idle_fraction()}};
+  return {device,
+          use.copies_to_device,
+          use.bytes_to_device,
+          use.copies_to_host,
+          use.bytes_to_host,
+          use.waits,
+          timeline.seconds(Phase::kWaiting),
+          use.memory_peak,
+          use.memory_reserved,
+          use.busy_seconds,
+          use.idle_seconds,
+          use.idle_fraction()};
 }
 
 void write_trace(const Timeline& timeline, const std::filesystem::path& path) {

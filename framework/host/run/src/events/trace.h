@@ -3,9 +3,8 @@
 #include <filesystem>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include <treadle/core/history/timeline.h>
+#include <treadle/host/record/run_result.h>
 
 namespace treadle::internal {
 
@@ -13,12 +12,11 @@ namespace treadle::internal {
 /// workers' time was used, how many pieces a step was cut into, and how many training rows went
 /// through in a second of the whole run. The phases "replay" and "waiting" are there for a run on a
 /// device only.
-nlohmann::json time_record(const Timeline& timeline, int workers, std::size_t shards,
-                           bool has_device);
+TimeResult time_result(const Timeline& timeline, int workers, std::size_t shards, bool has_device);
 
-/// What a run did with its device, for its result: copies, waits, memory, and how much of the
+/// A run's use of its device, for its result: copies, waits, memory, and how much of the
 /// epochs' time the device had no step to work on.
-nlohmann::json device_record(const Timeline& timeline, const std::string& device);
+DeviceResult device_result(const Timeline& timeline, const std::string& device);
 
 /// The timeline's events in Chrome's trace format, which chrome://tracing and ui.perfetto.dev show:
 /// one line a thread, and for a run on a device one for its steps there, with memory, copies and

@@ -50,7 +50,7 @@ CrossValidation::CrossValidation(ValidationPlan plan, const TrainingPlan& traini
       final_(plan_.refit ? 1 : 0),
       baselines_(std::move(baselines)),
       of_baselines_(baselines_.size()) {
-  for (std::vector<FitResult>& results : of_baselines_)
+  for (std::vector<CompletedFit>& results : of_baselines_)
     results.resize(plan_.folds.size());
 }
 
@@ -191,21 +191,21 @@ void CrossValidation::add_baselines(Orders& orders) {
   }
 }
 
-void CrossValidation::completed(const FitId& fit, FitResult result) {
+void CrossValidation::completed(const FitId& fit, CompletedFit result) {
   const Slot slot = slots_.at(fit.path());
   (*slot.results)[slot.index] = std::move(result);
 }
 
-std::int64_t CrossValidation::epochs_after(const std::vector<FitResult>& folds) const {
-  const auto selects_best = [](const FitResult& fold) { return fold.selects_best; };
+std::int64_t CrossValidation::epochs_after(const std::vector<CompletedFit>& folds) const {
+  const auto selects_best = [](const CompletedFit& fold) { return fold.result.weights.are_best; };
   if (epochs_ && std::none_of(folds.begin(), folds.end(), selects_best))
     return *epochs_;
   // The epochs whose weights each fold ended with: a fold that selected none has its last ones,
-  // and a best epoch by its loss alone. Integers, so the sum is exact. What is trained on all rows
+  // and a best epoch by its loss alone. Integers, so the sum is exact. A model of all rows
   // has no validation rows to stop by.
   double sum = 0;
-  for (const FitResult& fold : folds)
-    sum += fold.result.at(fold.selects_best ? "best_epoch" : "total_epochs").get<double>();
+  for (const CompletedFit& fold : folds)
+    sum += static_cast<double>(fold.result.weights.epoch);
   return std::max<std::int64_t>(1, std::llround(sum / static_cast<double>(folds.size())));
 }
 

@@ -19,8 +19,8 @@ namespace treadle::internal {
 /// Each baseline is a group of as many fits as there are folds, of the same rows, after all others:
 /// "baselines/repeat/fold-1", or "baselines/repeat" where there is one fold.
 ///
-/// In a group, as the folds of a trial, they are below it: "trials/7/fold-1", or "trials/7" where
-/// there is one fold. None of them is the run's result.
+/// In a group, as the folds of a trial, they are below it: "trials/7/fold-1", or "trials/7" with
+/// one fold. None of them is the run's result.
 ///
 /// A fold with inner folds is a group of fits of the same kind: "outer-1/fold-1", …, and
 /// "outer-1/final", which trains on all its training rows and is tested.
@@ -33,31 +33,33 @@ class CrossValidation final : public FitPlanner {
                   std::shared_ptr<const ResolvedWorkflow> workflow = nullptr);
 
   Orders next() override;
-  void completed(const FitId& fit, FitResult result) override;
+  void completed(const FitId& fit, CompletedFit result) override;
 
   /// The paths of its fits, in order.
   std::vector<std::string> names() const;
   /// Of those without a group.
   static bool is_baseline(const FitId& fit);
-  /// The path of the fit that a fold is judged by.
+  /// The path of the fit that has a fold's result.
   std::string path_of(std::size_t fold) const;
   bool has_single_model() const { return plan_.refit || plan_.folds.size() == 1; }
   const ValidationPlan& plan() const { return plan_; }
 
   // Once all have completed.
-  const std::vector<FitResult>& folds() const { return folds_; }
+  const std::vector<CompletedFit>& folds() const { return folds_; }
   /// The refit, or the first fold where there is none.
-  const FitResult& chosen() const { return plan_.refit ? final_.front() : folds_.front(); }
+  const CompletedFit& chosen() const { return plan_.refit ? final_.front() : folds_.front(); }
   /// The results of the inner folds of a fold; empty where it has none.
-  const std::vector<FitResult>& inner(std::size_t fold) const { return inner_[fold]; }
+  const std::vector<CompletedFit>& inner(std::size_t fold) const { return inner_[fold]; }
   const std::vector<Baseline>& baselines() const { return baselines_; }
   /// The results of a baseline, one for each fold.
-  const std::vector<FitResult>& baseline(std::size_t index) const { return of_baselines_[index]; }
+  const std::vector<CompletedFit>& baseline(std::size_t index) const {
+    return of_baselines_[index];
+  }
 
  private:
   /// A place for the result of a fit.
   struct Slot {
-    std::vector<FitResult>* results;
+    std::vector<CompletedFit>* results;
     std::size_t index;
   };
 
@@ -70,7 +72,7 @@ class CrossValidation final : public FitPlanner {
   void add_baselines(Orders& orders);
   std::string baseline_path(std::size_t baseline, std::size_t fold) const;
   /// Of a training of all rows of some folds, after those.
-  std::int64_t epochs_after(const std::vector<FitResult>& folds) const;
+  std::int64_t epochs_after(const std::vector<CompletedFit>& folds) const;
 
   ValidationPlan plan_;
   const std::optional<FitId> group_;
@@ -78,12 +80,12 @@ class CrossValidation final : public FitPlanner {
   /// Of the document; nothing: a refit has as many as the folds were trained.
   const std::optional<std::int64_t> epochs_;
   bool is_planned_ = false;
-  std::vector<FitResult> folds_;
-  std::vector<std::vector<FitResult>> inner_;  // of each fold
-  std::vector<FitResult> final_;               // one, or none
+  std::vector<CompletedFit> folds_;
+  std::vector<std::vector<CompletedFit>> inner_;  // of each fold
+  std::vector<CompletedFit> final_;               // one, or none
   const std::vector<Baseline> baselines_;
-  std::vector<std::vector<FitResult>> of_baselines_;  // for each of them, of each fold
-  std::map<std::string, Slot> slots_;                 // by path of a fit
+  std::vector<std::vector<CompletedFit>> of_baselines_;  // for each of them, of each fold
+  std::map<std::string, Slot> slots_;                    // by path of a fit
 };
 
 }  // namespace treadle::internal

@@ -17,6 +17,7 @@
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/task_random.h>
 
+#include "components/document_metrics.h"
 #include "data/rounded_columns.h"
 #include "data/target_units.h"
 #include "evaluation/breakdowns.h"
@@ -137,20 +138,22 @@ void Fit::prepare_model(const FitOrder& order) {
 }
 
 void Fit::prepare_loop(const FitOrder& order) {
-  optimizer_ = components_.make_optimizer();
-  groups_ = components_.make_optimizer_groups(*model_);
-  schedule_ = components_.make_schedule();
-  loop_ = components_.make_training();
-  sampler_ = components_.make_sampler();
-  gradients_ = components_.make_gradients();
-  callbacks_ = components_.make_callbacks();
+  const Runtime& runtime = components_.runtime();
+  const ResolvedWorkflow& workflow = components_.workflow();
+  optimizer_ = make_optimizer(runtime, workflow);
+  groups_ = make_optimizer_groups(runtime, workflow, *model_);
+  schedule_ = make_schedule(runtime, workflow);
+  loop_ = make_training(runtime, workflow);
+  sampler_ = make_sampler(runtime, workflow);
+  gradients_ = make_gradients(runtime, workflow);
+  callbacks_ = make_callbacks(runtime, workflow);
   if (order.deadline)
     callbacks_.push_back(std::make_unique<Deadline>(*order.deadline));
 }
 
 void Fit::prepare_metrics(const StateDict* saved) {
-  metrics_ = components_.make_metrics();
-  report_metrics_ = components_.make_report_metrics();
+  metrics_ = make_metrics(components_);
+  report_metrics_ = make_report_metrics(components_);
   if (saved != nullptr) {
     fitted_metrics_.load_from(*saved);
   } else {
@@ -165,7 +168,7 @@ void Fit::expect_whole_batches_of(const RowList& rows) {
   const auto rows_to_train = static_cast<std::int64_t>(rows.size());
   const std::int64_t samples = sampler_ ? sampler_->samples(rows_to_train) : rows_to_train;
   if (plan_.drop_last && samples < plan_.batch_size) {
-    throw DataError("training.drop_last leaves nothing: there are " +
+    throw DataError("training.drop_last leaves nothing: the fit has " +
                     std::to_string(rows_to_train) + " training rows" +
                     (samples == rows_to_train ? ""
                                               : ", of which the sampler draws " +
@@ -377,7 +380,7 @@ void Fit::load_given_weights(const std::optional<StateDict>& start_weights) {
   }
   std::vector<WeightsSource> sources;
   std::map<std::filesystem::path, TensorFile> files;  // several sources may be of one
-  for (const GivenWeights& given : components_.given_weights()) {
+  for (const GivenWeights& given : given_weights(components_.workflow())) {
     const auto [file, is_new] = files.try_emplace(given.path);
     if (is_new)
       file->second = read_weights(given.path);
@@ -430,8 +433,8 @@ engine::ValidationResult Fit::test(std::stop_token stop) {
   engine::BatchPipeline rows(components_.rows(), rows_.test, preparation_, to_evaluate(),
                              random_.part("test", 0));
   // Fresh metrics: others hold what validate() accumulated.
-  const std::vector<Metric> metrics = components_.make_metrics();
-  tested_metrics_ = components_.make_report_metrics();
+  const std::vector<Metric> metrics = make_metrics(components_);
+  tested_metrics_ = make_report_metrics(components_);
   ready(metrics, tested_metrics_, rows_.test);
   engine::SessionSetup setup = setup_;
   setup.validation = &rows;

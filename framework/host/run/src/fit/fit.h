@@ -17,6 +17,7 @@
 
 #include "components/document_components.h"
 #include "components/fitted_losses.h"
+#include "components/training_components.h"
 #include "data/known_groups.h"
 #include "evaluation/fitted_metrics.h"
 
@@ -95,8 +96,8 @@ class Fit {
   StateDict preprocessing() const;
   /// Whether the loss is in other units than the data's targets.
   bool transforms_targets() const;
-  /// The report's metrics with their rows, so that folds can be put together: of the test rows, if
-  /// there are any.
+  /// The report's metrics with their rows, so that folds can be put together: of the test rows
+  /// where the fit has some.
   const std::vector<Metric>& report_metrics() const {
     return tested_metrics_.empty() ? report_metrics_ : tested_metrics_;
   }

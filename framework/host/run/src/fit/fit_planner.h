@@ -8,18 +8,18 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <treadle/base/error.h>
 #include <treadle/core/components/fit_id.h>
 #include <treadle/core/history/run_observer.h>
+#include <treadle/host/record/fit_result.h>
+#include <treadle/host/run/model_drawing.h>
 
 #include "components/document_components.h"
 #include "fit/fit.h"
 
 namespace treadle::internal {
 
-/// What a new fit takes over from another one, instead of random weights.
+/// State that a new fit takes over from another one, instead of random weights.
 struct WarmStart {
   enum class From {
     kWeights,     ///< the weights it ended with; it must have completed, with keeps_weights
@@ -40,8 +40,8 @@ struct PlannedFit {
   std::shared_ptr<const ResolvedWorkflow> workflow = nullptr;
   /// Paths of fits that complete before it begins.
   std::vector<std::string> depends_on = {};
-  /// A refit of exactly so many epochs, asked for when it begins: what it depends on has completed.
-  /// Null: as many as the document says.
+  /// A refit of exactly so many epochs, called when it begins: its dependencies have completed.
+  /// Null: as many as in the document.
   std::function<std::int64_t()> epochs = nullptr;
   std::optional<WarmStart> start = std::nullopt;
   /// Of a baseline: its pointer in the run's document, for messages. Its model may be without
@@ -56,14 +56,14 @@ struct PlannedFit {
   bool is_member = false;      ///< its model is kept in the folder of its path, to predict with
 };
 
-/// What is kept of a fit that has completed.
-struct FitResult {
-  nlohmann::json result;
-  bool selects_best = false;
+/// The kept state of a completed fit.
+struct CompletedFit {
+  FitResult result;
   std::vector<Metric> report_metrics;  ///< so that folds can be put together
+  ModelDrawing drawing = {};           ///< of a fit that is drawn
 };
 
-/// What becomes of a fit after an epoch.
+/// The decision on a fit after an epoch.
 enum class FitVerdict {
   kContinue,
   kPause,  ///< it saves a checkpoint and gives its slot back; it may go on later, with the same
@@ -73,13 +73,13 @@ enum class FitVerdict {
 
 /// Decides which fits a run makes: cross-validation, and whoever searches. One call at a time.
 ///
-/// Fits end in another order whenever a run is repeated. What a planner decides must not depend on
+/// Fits end in another order whenever a run is repeated. A planner's decisions must not depend on
 /// that order, or two runs of one document differ.
 ///
-/// **Resume.** A resumed run asks a fresh planner. It is told again what it was told before: the
-/// epochs of every fit up to its newest checkpoint, from the history, and what it answers counts,
-/// so that a fit is paused where it was paused; and which fits have completed. A planner that
-/// decides by what it is told so gets to where it was, and needs no state.
+/// **Resume.** A resumed run has a fresh planner. It receives the reports of before again: the
+/// epochs of every fit up to its newest checkpoint, from the history, and its answers count, so
+/// that a fit is paused where it was paused; and which fits have completed. A planner that decides
+/// by these reports so gets to where it was, and needs no state.
 class FitPlanner {
  public:
   struct Orders {
@@ -91,8 +91,8 @@ class FitPlanner {
 
   virtual ~FitPlanner();
 
-  /// What is to run beside what runs and waits already; asked at the beginning and whenever a fit
-  /// has given its slot back. The plan ends when nothing runs and nothing more is asked for.
+  /// The fits to run beside those that run or wait already; called at the beginning and whenever a
+  /// fit has given its slot back. The plan ends when nothing runs and nothing more is ordered.
   virtual Orders next() = 0;
   /// A slot is free for a fit. False: it is not to be trained now, and is paused as it is.
   virtual bool begins(const FitId& fit);
@@ -102,7 +102,7 @@ class FitPlanner {
   virtual FitVerdict reported(const FitId& fit, const EpochSummary& epoch);
   virtual void paused(const FitId& fit);
   virtual void stopped(const FitId& fit);
-  virtual void completed(const FitId& fit, FitResult result) = 0;
+  virtual void completed(const FitId& fit, CompletedFit result) = 0;
   /// A training that cannot be done, or a model that does not fit the data. True: the plan goes on
   /// without a result of this fit; by default the run fails. A resumed run tries it again.
   virtual bool failed(const FitId& fit, const Error& error);

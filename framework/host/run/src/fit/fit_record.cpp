@@ -19,7 +19,7 @@
 namespace treadle::internal {
 namespace {
 
-nlohmann::json hash_of(const RowList& rows) {
+std::string hash_of(const RowList& rows) {
   if (rows.empty())
     return {};
   ContentHash hash;
@@ -32,38 +32,34 @@ nlohmann::json hash_of(const RowList& rows) {
 
 }  // namespace
 
-nlohmann::json rows_record(const FitRows& rows, bool is_stream) {
-  return {{"training", is_stream ? nlohmann::json() : nlohmann::json(rows.training.size())},
-          {"validation", rows.validation.size()},
-          {"validation_hash", hash_of(rows.validation)},
-          {"test", rows.test.size()},
-          {"test_hash", hash_of(rows.test)}};
+FitRowCounts row_counts(const FitRows& rows, bool is_stream) {
+  FitRowCounts counts;
+  if (!is_stream)
+    counts.training = rows.training.size();
+  counts.validation = rows.validation.size();
+  counts.validation_hash = hash_of(rows.validation);
+  counts.test = rows.test.size();
+  counts.test_hash = hash_of(rows.test);
+  return counts;
 }
 
-nlohmann::json model_info(const DocumentComponents& components, Fit& fit) {
-  std::int64_t count = 0;
-  for (const at::Tensor& parameter : distinct_parameters(fit.model()))
-    count += parameter.numel();
-  nlohmann::json inputs = nlohmann::json::object();
-  for (const PortSpec& port : fit.model_spec().inputs)
-    inputs[port.name] = port.shape;
-  nlohmann::json outputs = nlohmann::json::object();
-  for (const OutputSpec& port : fit.model_spec().outputs) {
-    outputs[port.name] = port.shape;
-  }
+ModelInfo model_info(const DocumentComponents& components, Fit& fit) {
   const ResolvedWorkflow& workflow = components.workflow();
-  nlohmann::json info = {{"name", workflow.name},
-                         {"version", "1"},
-                         {"architecture", workflow.resolved.at("model")},
-                         {"parameter_count", count},
-                         {"input_shape", std::move(inputs)},
-                         {"output_shape", std::move(outputs)}};
-  if (const std::string choice = execution_choice(fit.model()); !choice.empty())
-    info["execution"] = choice;
+  ModelInfo info;
+  info.name = workflow.name;
+  info.version = "1";
+  info.architecture = workflow.resolved.at("model");
+  for (const at::Tensor& parameter : distinct_parameters(fit.model()))
+    info.parameter_count += parameter.numel();
+  for (const PortSpec& port : fit.model_spec().inputs)
+    info.input_shape[port.name] = port.shape;
+  for (const OutputSpec& port : fit.model_spec().outputs)
+    info.output_shape[port.name] = port.shape;
+  info.execution = execution_choice(fit.model());
   return info;
 }
 
-nlohmann::json forward_cost_record(const DocumentComponents& components, const ModelSpec& spec) {
+ForwardCostResult forward_cost_of(const DocumentComponents& components, const ModelSpec& spec) {
   // Of a model made anew, on the CPU: the trained one may be elsewhere, and stays as it is.
   const TaskRandom random(0);
   const std::shared_ptr<Model> model = components.make_model(spec);
@@ -76,7 +72,7 @@ nlohmann::json forward_cost_record(const DocumentComponents& components, const M
         quote_value(components.workflow().resolved.at("model").at("use")) +
         " is none; choose other objectives and constraints, such as \"parameter_count\"");
   }
-  return {{"operations", cost->operations}, {"bytes", cost->bytes}, {"calls", cost->calls}};
+  return {cost->operations, cost->bytes, cost->calls};
 }
 
 }  // namespace treadle::internal

@@ -15,12 +15,13 @@
 #include <treadle/host/run/state_folder.h>
 #include <treadle/tensor/safetensors.h>
 
+#include "components/document_metrics.h"
 #include "events/event_log.h"
 #include "fit/baselines.h"
 #include "fit/derived_network.h"
 #include "fit/fit_record.h"
 #include "model/saved_model.h"
-#include "result/result_json.h"
+#include "result/fit_results.h"
 #include "runtime/run_record.h"
 
 // Between the planner, which decides what is trained, and the scheduler of engine, which decides
@@ -97,7 +98,7 @@ class FitRunner::Running {
 
 namespace {
 
-/// A process keeps what it gave back: what it has now is the most it had.
+/// A process keeps freed memory: its present size is its peak.
 MemoryGauge memory_of_process(const RunOptions& options, std::optional<std::int64_t> limit) {
   std::function<std::optional<std::int64_t>()> available = options.available_memory;
   if (!available)
@@ -356,7 +357,7 @@ engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
     const FitVerdict verdict = report_again(node, std::numeric_limits<std::int64_t>::max(), true);
     if (verdict != FitVerdict::kContinue)
       return end_of(verdict);
-    FitResult result = result_from(*record, *components);
+    CompletedFit result = completed_from(*record, node.fit.id.path(), *components);
     const std::lock_guard lock(mutex_);
     planner_.completed(node.fit.id, std::move(result));
     return engine::FitEnd::kCompleted;
@@ -454,15 +455,15 @@ engine::TrainingResult FitRunner::train_keeping_what_is_saved(Fit& fit, FitConte
       context.finish();
       return result;
     } catch (const Interrupted&) {
-      context.finish();  // it says that what is worth keeping has been saved
+      context.finish();  // it notes that everything worth keeping is saved
       throw;
     }
   } catch (const StorageError& error) {
-    // A full disk costs no more than the steps since the last checkpoint, if its owner knows how to
-    // go on.
+    // A full disk costs no more than the steps since the last checkpoint, if the message shows how
+    // to go on.
     const std::string checkpoint = context.last_checkpoint();
     throw StorageError(std::string(error.what()) + "; " +
-                       (checkpoint.empty() ? "there is no checkpoint yet"
+                       (checkpoint.empty() ? "no checkpoint exists yet"
                                            : "the last good checkpoint is " + checkpoint) +
                        "; when this is mended: workflow-runner resume " +
                        run_.folder.path().string());
@@ -474,42 +475,33 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   const std::string& path = node.fit.id.path();
   const bool is_validated = !node.fit.rows->validation.empty();
   const bool is_tested = !node.fit.rows->test.empty();
-  FitResult finished;
-  finished.selects_best = training.selects_best;
-  finished.result = to_json(training);
-  finished.result["name"] = path;
-  finished.result["model_info"] = model_info(fit.components(), fit);
+  CompletedFit finished;
+  FitResult& result = finished.result = fit_result(training);
+  result.name = path;
+  result.model_info = model_info(fit.components(), fit);
   if (node.fit.counts_cost)
-    finished.result["forward_cost"] = forward_cost_record(fit.components(), fit.model_spec());
-  finished.result["weights"] = weights_record(training);
-  finished.result["rows"] = rows_record(*node.fit.rows, fit.components().dataset().is_stream());
-  finished.result["transformed_target"] = fit.transforms_targets();
-  std::vector<MetricValue> metrics;
+    result.forward_cost = forward_cost_of(fit.components(), fit.model_spec());
+  result.rows = row_counts(*node.fit.rows, fit.components().dataset().is_stream());
+  result.transformed_target = fit.transforms_targets();
   Number final_loss = training.final_loss;
   if (is_validated) {
-    const engine::ValidationResult validation =
-        context.saying_where([&] { return fit.validate(run_.options.stop); });
-    metrics = validation.metrics.values;
+    result.validation =
+        evaluation_result(context.saying_where([&] { return fit.validate(run_.options.stop); }));
     if (training.total_epochs == 0)  // nothing was trained
-      final_loss = validation.loss;
-    finished.result["validation"] = to_json(validation);
+      final_loss = result.validation->loss;
   }
-  if (const std::optional<AdaptationRecord> adaptation = fit.adaptation()) {
-    finished.result["prequential"] = to_json(*adaptation);
-    metrics = adaptation->summary.means;
-    std::erase_if(metrics, [](const MetricValue& value) { return value.name == "loss"; });
-  }
+  if (const std::optional<AdaptationRecord> adaptation = fit.adaptation())
+    result.prequential = prequential_result(*adaptation);
   for (const StructureRecord& structure : fit.structures())
-    finished.result["structures"].push_back(to_json(structure));
-  finished.result["metrics"] = metrics_to_json(metrics);
+    result.structures.push_back(structure_result(structure));
   if (is_tested) {
-    finished.result["test"] =
-        test_record(context.saying_where([&] { return fit.test(run_.options.stop); }));
+    result.test =
+        evaluation_result(context.saying_where([&] { return fit.test(run_.options.stop); }));
   }
   StateDict report_state;
   // Metrics that outlive the fit, with the state of its own; saved as well, so that a resumed run
   // can pool the folds of earlier processes.
-  finished.report_metrics = fit.components().make_report_metrics();
+  finished.report_metrics = make_report_metrics(fit.components());
   for (std::size_t i = 0; (is_validated || is_tested) && i < finished.report_metrics.size(); ++i) {
     const StateDict state = fit.report_metrics()[i].computer->state();
     finished.report_metrics[i].computer->load_state(state);
@@ -521,14 +513,14 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
     saying_how_to_go_on(run_.folder, [&] { write_architecture(fit); });
   if (node.fit.is_member)
     saying_how_to_go_on(run_.folder, [&] { write_member(node.fit, fit); });
-  if (node.fit.is_drawn) {
-    const ModelDrawing drawing =
-        run_.options.draw_model ? run_.options.draw_model(fit.model()) : ModelDrawing();
-    finished.result["drawing"] = {{"parts", drawing.parts}, {"svg", drawing.svg}};
-  }
+  if (node.fit.is_drawn && run_.options.draw_model)
+    finished.drawing = run_.options.draw_model(fit.model());
   StateDict record;
-  record.put("result", finished.result);
-  record.put("selects_best", nlohmann::json(finished.selects_best));
+  record.put("result", to_json(result));
+  if (node.fit.is_drawn) {
+    record.put("drawing",
+               nlohmann::json{{"parts", finished.drawing.parts}, {"svg", finished.drawing.svg}});
+  }
   record.put("report_metrics", std::move(report_state));
   if (node.fit.keeps_weights)
     record.put(kWeights, module_state(fit.model()));
@@ -537,15 +529,17 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   record.put("run",
              run_.conditions().marks(run_.log.rows_of(path, training.total_epochs), node.identity));
   write_record(path, record);
-  // "Best" is said of weights that were chosen, not of the last ones.
+  const Scores* const scores = result.validated();
+  // "Best" means weights that were chosen, not the last ones.
   context.complete({training.selects_best ? training.best_epoch : 0, training.total_epochs,
-                    final_loss, training.best_loss, training.stop_reason, metrics,
+                    final_loss, training.best_loss, training.stop_reason,
+                    scores != nullptr ? scores->metrics : std::vector<MetricValue>(),
                     training.training_time_seconds});
   const std::lock_guard lock(mutex_);
   planner_.completed(node.fit.id, std::move(finished));
 }
 
-/// What only the training knew is in the record of the other fit; transforms are fitted again, to
+/// Facts of the training alone are in the record of the other fit; transforms are fitted again, to
 /// the same rows.
 void FitRunner::take_over(const Node& node, const DocumentComponents& components) {
   const std::string& path = node.fit.id.path();
@@ -555,15 +549,14 @@ void FitRunner::take_over(const Node& node, const DocumentComponents& components
   fit.model().eval();
   if (node.fit.is_member)
     saying_how_to_go_on(run_.folder, [&] { write_member(node.fit, fit); });
-  nlohmann::json result = other.value("result");
-  result["name"] = path;
+  FitResult result = fit_result_from(other.value("result"), node.fit.start->fit);
+  result.name = path;
   StateDict record;
-  record.put("result", std::move(result));
-  record.put("selects_best", other.value("selects_best"));
+  record.put("result", to_json(result));
   record.put("report_metrics", other.part("report_metrics"));
   record.put("run", run_.conditions().marks(run_.log.rows_of(path, 0), node.identity));
   write_record(path, record);
-  FitResult finished = result_from(record, components);
+  CompletedFit finished = completed_from(record, path, components);
   const std::lock_guard lock(mutex_);
   planner_.completed(node.fit.id, std::move(finished));
 }
@@ -659,12 +652,16 @@ std::optional<StateDict> FitRunner::record_of(const Node& node) {
   return saved;
 }
 
-FitResult FitRunner::result_from(const StateDict& record,
-                                 const DocumentComponents& components) const {
-  FitResult finished;
-  finished.result = record.value("result");
-  finished.selects_best = record.value("selects_best").get<bool>();
-  finished.report_metrics = components.make_report_metrics();
+CompletedFit FitRunner::completed_from(const StateDict& record, const std::string& path,
+                                       const DocumentComponents& components) const {
+  CompletedFit finished;
+  finished.result = fit_result_from(record.value("result"), path);
+  if (record.has_value("drawing")) {
+    const nlohmann::json& drawing = record.value("drawing");
+    drawing.at("parts").get_to(finished.drawing.parts);
+    drawing.at("svg").get_to(finished.drawing.svg);
+  }
+  finished.report_metrics = make_report_metrics(components);
   const StateDict& metrics = record.part("report_metrics");
   for (std::size_t i = 0; i < finished.report_metrics.size(); ++i) {
     const std::string key = std::to_string(i);

@@ -29,7 +29,7 @@ class FitRunner final : private engine::FitSchedule {
   /// where that is less than there are.
   FitRunner(RunParts& run, FitPlanner& planner, std::optional<std::int64_t> memory = {});
 
-  /// Until the plan ends. Throws like engine::run_fits(); what a fit throws names it. Inside
+  /// Until the plan ends. Throws like engine::run_fits(); exceptions of a fit name it. Inside
   /// RunParts::budget.
   void run();
 
@@ -78,7 +78,8 @@ class FitRunner final : private engine::FitSchedule {
 
   /// The record of a fit that an earlier process completed.
   std::optional<StateDict> record_of(const Node& node);
-  FitResult result_from(const StateDict& record, const DocumentComponents& components) const;
+  CompletedFit completed_from(const StateDict& record, const std::string& path,
+                              const DocumentComponents& components) const;
 
   RunParts& run_;
   FitPlanner& planner_;

@@ -14,6 +14,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
 namespace treadle::internal {
 namespace {
@@ -39,32 +40,40 @@ nlohmann::json json_of(const at::Tensor& numbers) {
   return std::vector<double>(of.data_ptr<double>(), of.data_ptr<double>() + of.numel());
 }
 
+/// float64 [numbers] of a list of numbers, or of one.
+at::Tensor tensor_of(const nlohmann::json& stored) {
+  const nlohmann::json list = stored.is_array() ? stored : nlohmann::json::array({stored});
+  for (const nlohmann::json& number : list) {
+    if (!number.is_number())
+      throw StorageError("a weight of the ensemble is no number: " + describe_value(number));
+  }
+  return at::tensor(list.get<std::vector<double>>(), at::kDouble);
+}
+
 }  // namespace
 
-void write_pool(const PredictionPool& pool, nlohmann::json& record) {
-  record["pool"] = pool.kind == PredictionPool::Kind::kLinear ? "linear" : kLogarithmic;
+void write_pool(const PredictionPool& pool, EnsembleResult& ensemble) {
+  ensemble.pool = pool.kind == PredictionPool::Kind::kLinear ? "linear" : kLogarithmic;
   if (pool.intercept.defined())
-    record["intercept"] = json_of(pool.intercept);
-  std::int64_t member = 0;
-  for (nlohmann::json& listed : record.at("members")) {
-    const nlohmann::json weights = json_of(pool.weights[member++]);
-    listed["weight"] = weights.size() == 1 ? weights.front() : weights;
+    ensemble.intercept = json_of(pool.intercept);
+  std::int64_t number = 0;
+  for (EnsembleResult::Member& member : ensemble.members) {
+    const nlohmann::json weights = json_of(pool.weights[number++]);
+    member.weight = weights.size() == 1 ? weights.front() : weights;
   }
 }
 
-PredictionPool read_pool(const nlohmann::json& record) {
+PredictionPool read_pool(const EnsembleResult& ensemble) {
   PredictionPool pool;
-  pool.kind = record.at("pool").get<std::string>() == kLogarithmic
-                  ? PredictionPool::Kind::kLogarithmic
-                  : PredictionPool::Kind::kLinear;
-  if (record.contains("intercept"))
-    pool.intercept = at::tensor(record.at("intercept").get<std::vector<double>>(), at::kDouble);
+  pool.kind = ensemble.pool == kLogarithmic ? PredictionPool::Kind::kLogarithmic
+                                            : PredictionPool::Kind::kLinear;
+  if (!ensemble.intercept.is_null())
+    pool.intercept = tensor_of(ensemble.intercept);
+  if (ensemble.members.empty())
+    throw StorageError("the ensemble has no members");
   std::vector<at::Tensor> weights;
-  record.at("members").at(0);  // there is one
-  for (const nlohmann::json& listed : record.at("members")) {
-    const nlohmann::json& weight = listed.at("weight");
-    weights.push_back(weight.is_array() ? at::tensor(weight.get<std::vector<double>>(), at::kDouble)
-                                        : at::full({1}, weight.get<double>(), at::kDouble));
+  for (const EnsembleResult::Member& member : ensemble.members) {
+    weights.push_back(tensor_of(member.weight));
     if (weights.back().numel() == 0 || weights.back().numel() != weights.front().numel())
       throw StorageError("the members of the ensemble have weights of different lengths");
   }

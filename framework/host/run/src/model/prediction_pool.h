@@ -3,9 +3,9 @@
 #include <span>
 
 #include <ATen/core/Tensor.h>
-#include <nlohmann/json.hpp>
 
 #include <treadle/core/data/data_spec.h>
+#include <treadle/host/record/search_result.h>
 
 namespace treadle::internal {
 
@@ -27,12 +27,10 @@ struct PredictionPool {
   at::Tensor operator()(TargetKind target, std::span<const at::Tensor> predictions) const;
 };
 
-/// As the record of an ensemble has it: "pool", "intercept", and in each of its "members" a
-/// "weight", which is a number or one for each number or label.
-void write_pool(const PredictionPool& pool, nlohmann::json& record);
-/// Throws a nlohmann::json::exception where `record` has none, and a StorageError for weights that
-/// do not fit each other.
-PredictionPool read_pool(const nlohmann::json& record);
+/// Into an ensemble that has its members.
+void write_pool(const PredictionPool& pool, EnsembleResult& ensemble);
+/// Throws a StorageError for weights that are no numbers, or do not fit each other.
+PredictionPool read_pool(const EnsembleResult& ensemble);
 
 /// Of probabilities, what a logarithmic pool adds up: log p for classes and distributions, the log
 /// odds for labels. float64; probabilities closer to 0 or 1 than float32 tells are taken as that

@@ -68,7 +68,7 @@ std::filesystem::path model_document(const std::filesystem::path& run) {
   return std::filesystem::exists(best) ? best : run / "workflow.json";
 }
 
-/// How to end a run where it was stopped: what it is trained up to, as `--set` has it. Empty where
+/// How to end a run where it was stopped: its length so far, as for `--set`. Empty where
 /// it has no checkpoint of its model's training.
 std::string end_here(const std::filesystem::path& run) {
   const std::filesystem::path newest =
@@ -128,7 +128,7 @@ constexpr const char* kMemberWeights = "weights";
 
 /// What ensemble.json says.
 struct ListedEnsemble {
-  nlohmann::json record;
+  EnsembleResult record;
   std::vector<std::filesystem::path> members = {};  ///< their folders
   PredictionPool pool = {};
 };
@@ -139,16 +139,16 @@ std::optional<ListedEnsemble> ensemble_in(const std::filesystem::path& run) {
   if (!std::filesystem::exists(file))
     return std::nullopt;
   try {
-    ListedEnsemble listed{parse_json(text_of(file))};
+    ListedEnsemble listed{ensemble_result_from(parse_json(text_of(file)), file.string())};
     listed.pool = read_pool(listed.record);
-    for (const nlohmann::json& member : listed.record.at("members"))
-      listed.members.push_back(run / member.at("path").get<std::string>());
+    for (const EnsembleResult::Member& member : listed.record.members)
+      listed.members.push_back(run / member.path);
     return listed;
-  } catch (const nlohmann::json::exception&) {
-    throw StorageError(file.string() +
-                       ": does not list the members of an ensemble; restore it "
-                       "from a copy of the run, or remove it to predict with the "
-                       "best trial alone");
+  } catch (const StorageError& error) {
+    throw StorageError(file.string() + ": does not list the members of an ensemble (" +
+                       error.what() +
+                       "); restore it from a copy of the run, or remove it to "
+                       "predict with the best trial alone");
   }
 }
 
@@ -160,9 +160,9 @@ ResolvedWorkflow member_document(const Runtime& runtime, const std::string& text
   return resolve_workflow(document, runtime.schemas());
 }
 
-/// The part of a bundle that has this member, of the record's "members".
-std::string part_of(const nlohmann::json& member) {
-  return std::to_string(member.at("trial").get<std::int64_t>());
+/// The part of a bundle that has this member.
+std::string part_of(const EnsembleResult::Member& member) {
+  return std::to_string(member.trial);
 }
 
 StateDict packed(const std::filesystem::path& member, NamedTensors weights) {
@@ -177,9 +177,10 @@ StateDict packed(const std::filesystem::path& member, NamedTensors weights) {
 }
 
 std::vector<SavedModel> unpacked(const Runtime& runtime, const StateDict& ensemble,
-                                 const std::string& name, const std::string& device) {
+                                 const EnsembleResult& record, const std::string& name,
+                                 const std::string& device) {
   std::vector<SavedModel> members;
-  for (const nlohmann::json& listed : ensemble.value(kRecord).at("members")) {
+  for (const EnsembleResult::Member& listed : record.members) {
     const std::string number = part_of(listed);
     const StateDict& member = ensemble.part(number);
     SavedModel& model = members.emplace_back(
@@ -209,9 +210,10 @@ SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& 
     return model;
   const StateDict& ensemble = model.preprocessing.part(kEnsemble);
   try {
+    const EnsembleResult record = ensemble_result_from(ensemble.value(kRecord), name);
+    model.pool = read_pool(record);
     model.members = naming_missing_plugins(
-        lock, runtime.catalog(), [&] { return unpacked(runtime, ensemble, name, device); });
-    model.pool = read_pool(ensemble.value(kRecord));
+        lock, runtime.catalog(), [&] { return unpacked(runtime, ensemble, record, name, device); });
   } catch (const nlohmann::json::exception&) {
     throw StorageError(name +
                        ": does not list the members of its ensemble; export the run again: "
@@ -322,11 +324,11 @@ void export_model(const std::filesystem::path& run_folder, const std::filesystem
   StateDict preprocessing = internal::read_preprocessing(run_folder);
   if (const auto ensemble = internal::ensemble_in(run_folder)) {
     StateDict packed;
-    packed.put(internal::kRecord, ensemble->record);
+    packed.put(internal::kRecord, to_json(ensemble->record));
     for (std::size_t i = 0; i < ensemble->members.size(); ++i) {
       const std::filesystem::path& member = ensemble->members[i];
       internal::expect_model(member);
-      packed.put(internal::part_of(ensemble->record.at("members")[i]),
+      packed.put(internal::part_of(ensemble->record.members[i]),
                  internal::packed(member, weights_to_export(RunFolder::weights_of(member), dtype)));
     }
     preprocessing.put(internal::kEnsemble, std::move(packed));

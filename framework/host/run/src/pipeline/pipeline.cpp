@@ -158,8 +158,7 @@ class Reader {
     known.insert(known.end(), kind.optional.begin(), kind.optional.end());
     for (const auto& [key, value] : content.items()) {
       if (std::find(known.begin(), known.end(), key) == known.end())
-        complain(child_pointer(pointer, key),
-                 "there is no such key here; expected " + quoted_list(known));
+        complain(child_pointer(pointer, key), "unknown key; expected " + quoted_list(known));
     }
   }
 

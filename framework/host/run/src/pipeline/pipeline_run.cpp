@@ -26,7 +26,7 @@
 
 // A pipeline's folder has pipeline.json, and for each stage "stages/NAME.json" (what its inputs
 // were, and where it is) beside "stages/NAME-<time>", the folder of an ordinary run, or of
-// predictions. A stage is finished when its record says so, which is written last.
+// predictions. The record of a stage marks it finished, and is written last.
 //
 // Inputs of a stage: its document with the references as they are written, and the hash of each
 // file that one stands for; the content of its data; the versions of what computes. Where a
@@ -103,7 +103,7 @@ class PipelineRun {
     options_.trace.clear();
   }
 
-  RunOutcome run(const fs::path& from) {
+  PipelineOutcome run(const fs::path& from) {
     from_ = from.empty() ? from : fs::absolute(from).lexically_normal();
     make_folder(options_.output);
     std::exception_ptr failure;
@@ -125,17 +125,17 @@ class PipelineRun {
     }
     if (failure)
       std::rethrow_exception(failure);
-    json result{{"pipeline", pipeline_.name()}, {"stages", json::array()}};
+    PipelineResult result{pipeline_.name(), {}};
     for (const Pipeline::Stage& stage : pipeline_.stages())
-      result["stages"].push_back(done_.at(stage.name).summary);
-    write_file_atomically(RunFolder::result_of(folder_), result.dump(2) + "\n");
+      result.stages.push_back(done_.at(stage.name).result);
+    write_file_atomically(RunFolder::result_of(folder_), to_json(result).dump(2) + "\n");
     return {folder_, std::move(result)};
   }
 
  private:
   struct Done {
     fs::path folder;
-    json summary;
+    StageResult result;
   };
 
   static void make_folder(const fs::path& folder) {
@@ -225,7 +225,7 @@ class PipelineRun {
     return pipeline_.source().folder() / path.get<std::string>();
   }
 
-  /// What only shows with the data is a problem of the pipeline's document, too.
+  /// A mistake that only shows with the data is a problem of the pipeline's document, too.
   Done run_placed(const Pipeline::Stage& stage) {
     try {
       return run_stage(stage);
@@ -256,9 +256,8 @@ class PipelineRun {
     now["folder"] = done.folder.filename().string();
     now["outputs"] = outputs_in(done.folder);
     now["finished"] = true;
-    now["summary"] = done.summary;
+    now["summary"] = to_json(done.result);
     write_file_atomically(record, now.dump(2) + "\n");
-    done.summary["reused"] = false;
     return done;
   }
 
@@ -272,13 +271,14 @@ class PipelineRun {
       // Lost, cut or written by somebody else since: made again.
       if (!fs::exists(folder) || outputs_in(folder) != record.value("outputs", json()))
         continue;
-      Done done{folder_ / kStages / folder.filename(), record.at("summary")};
+      Done done{folder_ / kStages / folder.filename(),
+                stage_result_from(record.at("summary"), record_of(pipeline, stage.name))};
       if (pipeline != folder_) {
         fs::copy(folder, done.folder, fs::copy_options::recursive);
         write_file_atomically(record_of(folder_, stage.name), record.dump(2) + "\n");
       }
-      done.summary["folder"] = done.folder.string();
-      done.summary["reused"] = true;
+      done.result.folder = done.folder.string();
+      done.result.reused = true;
       return done;
     }
     return std::nullopt;
@@ -301,14 +301,17 @@ class PipelineRun {
       write_file_atomically(record, json{{"inputs", inputs}, {"finished", false}}.dump(2) + "\n");
       outcome = run_workflow(runtime_, workflow_of(content), options_);
     }
-    json summary{{"stage", stage.name},
-                 {"kind", stage.content.contains("search") ? "search" : "run"},
-                 {"folder", outcome.folder.string()}};
-    for (const char* key : {"evaluated_on", "metrics", "best_loss", "final_loss"}) {
-      if (outcome.result.contains(key))
-        summary[key] = outcome.result.at(key);
+    StageResult result;
+    result.stage = stage.name;
+    result.kind = stage.content.contains("search") ? "search" : "run";
+    result.folder = outcome.folder.string();
+    result.evaluated_on = outcome.result.training.evaluated_on();
+    result.metrics = outcome.result.metrics();
+    if (outcome.result.has_model()) {
+      result.best_loss = outcome.result.training.best_loss;
+      result.final_loss = outcome.result.training.final_loss;
     }
-    return {outcome.folder, std::move(summary)};
+    return {outcome.folder, std::move(result)};
   }
 
   /// Of this stage in this folder; more than one only after a kill.
@@ -328,21 +331,23 @@ class PipelineRun {
     const Predictor predictor =
         Predictor::load(runtime_, path_in_document(content.at("model")), "auto");
     const fs::path data = path_in_document(content.at("data"));
-    json summary{{"stage", stage.name}, {"folder", folder.string()}};
+    StageResult result;
+    result.stage = stage.name;
+    result.folder = folder.string();
     if (stage.kind == Pipeline::Kind::kPredict) {
-      summary["kind"] = "predict";
-      summary["rows"] =
+      result.kind = "predict";
+      result.rows =
           predictor.label_file(data, folder / "predictions.csv", folder / "distribution.csv",
                                content.value("keep", std::vector<std::string>()));
     } else {
-      summary["kind"] = "evaluate";
-      const json evaluation = predictor.evaluate_file(data);
-      write_file_atomically(folder / "evaluation.json", evaluation.dump(2) + "\n");
-      summary["evaluated_on"] = "data";
-      summary["metrics"] = evaluation.at("metrics");
-      summary["loss"] = evaluation.at("loss");
+      result.kind = "evaluate";
+      const EvaluationResult evaluation = predictor.evaluate_file(data);
+      write_file_atomically(folder / "evaluation.json", to_json(evaluation).dump(2) + "\n");
+      result.evaluated_on = "data";
+      result.metrics = evaluation.metrics;
+      result.loss = evaluation.loss;
     }
-    return {folder, std::move(summary)};
+    return {folder, std::move(result)};
   }
 
   const Runtime& runtime_;
@@ -396,8 +401,8 @@ void expect_stages(const Runtime& runtime, const Pipeline& pipeline) {
   internal::expect_run_documents(runtime, pipeline.source(), pipeline.stages());
 }
 
-RunOutcome run_pipeline(const Runtime& runtime, const Pipeline& pipeline, const RunOptions& options,
-                        const fs::path& from) {
+PipelineOutcome run_pipeline(const Runtime& runtime, const Pipeline& pipeline,
+                             const RunOptions& options, const fs::path& from) {
   if (!from.empty() && !is_pipeline_folder(from)) {
     throw UsageError(from.string() +
                      ": is not the folder of a pipeline, whose stages could be taken over");
@@ -419,11 +424,12 @@ fs::path folder_to_resume(const fs::path& run) {
              : run;
 }
 
-RunOutcome resume_pipeline(const Runtime& runtime, const fs::path& folder,
-                           const RunOptions& options) {
+PipelineOutcome resume_pipeline(const Runtime& runtime, const fs::path& folder,
+                                const RunOptions& options) {
   const RunFolder lock = RunFolder::lock(folder);
-  if (json result = read_json(RunFolder::result_of(folder)); result.is_object())
-    return {folder, std::move(result)};
+  const fs::path ended = RunFolder::result_of(folder);
+  if (const json result = read_json(ended); result.is_object())
+    return {folder, pipeline_result_from(result, ended.string())};
   const json kept = read_json(pipeline_document_of(folder));
   if (!kept.is_object() || !kept.contains("document"))
     throw StorageError(pipeline_document_of(folder).string() + ": is damaged");

@@ -27,6 +27,7 @@
 #include <treadle/engine/evaluation.h>
 #include <treadle/engine/transformed_rows.h>
 
+#include "components/document_metrics.h"
 #include "data/series_times.h"
 #include "data/target_units.h"
 #include "evaluation/breakdowns.h"
@@ -37,7 +38,7 @@
 #include "predict/prediction_writer.h"
 #include "predict/restored_model.h"
 #include "resources/run_device.h"
-#include "result/result_json.h"
+#include "result/fit_results.h"
 
 namespace treadle {
 namespace {
@@ -114,14 +115,14 @@ struct Predictor::Impl : internal::RestoredModel {
 
   /// The document's metrics and the report's.
   std::vector<internal::Metric> metrics_for(const internal::EvaluatedRows& rows) const {
-    std::vector<internal::Metric> all = components.make_metrics();
+    std::vector<internal::Metric> all = make_metrics(components);
     const bool has_rows = rows.rows != nullptr;
     metrics.use_in(all, has_rows ? rows.rows->groups() : at::Tensor());
-    std::vector<internal::Metric> report = components.make_report_metrics();
+    std::vector<internal::Metric> report = make_report_metrics(components);
     std::move(report.begin(), report.end(), std::back_inserter(all));
     if (!has_rows)
       return all;
-    std::vector<internal::Metric> parts = components.make_breakdowns(rows);
+    std::vector<internal::Metric> parts = make_breakdowns(components, rows);
     internal::ready_breakdowns(parts, metrics, rows, RowList::range(0, rows.rows->rows()));
     std::move(parts.begin(), parts.end(), std::back_inserter(all));
     return all;
@@ -490,7 +491,7 @@ std::int64_t Predictor::label_file(const fs::path& data, const fs::path& targets
   return rows;
 }
 
-nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
+EvaluationResult Predictor::evaluate_file(const fs::path& data) const {
   const auto start = std::chrono::steady_clock::now();
   const auto provider = impl_->open(data, OpenRequest::Purpose::kEvaluate);
   std::vector<internal::Metric> metrics;
@@ -517,8 +518,8 @@ nlohmann::json Predictor::evaluate_file(const fs::path& data) const {
   }
   result.validation_time_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  nlohmann::json evaluated = internal::to_json(result);
-  evaluated["transformed_target"] = internal::change_targets(
+  EvaluationResult evaluated = internal::evaluation_result(result);
+  evaluated.transformed_target = internal::change_targets(
       impl_->transform_list(), data_spec().targets, impl_->components.precision().data());
   return evaluated;
 }

@@ -7,6 +7,7 @@
 
 #include "components/split_notes.h"
 #include "components/tried_components.h"
+#include "document/document_slots.h"
 #include "fit/baselines.h"
 #include "fit/batch_size.h"
 #include "fit/fit.h"
@@ -14,7 +15,6 @@
 #include "fit/tried_training.h"
 #include "resources/run_device.h"
 #include "resources/run_precision.h"
-#include "result/result_json.h"
 #include "runtime/run_record.h"
 #include "search/settings/search_preview.h"
 #include "search/settings/search_settings.h"
@@ -168,7 +168,7 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
         std::max(loading_peak, shared + at_once * (std::max<std::int64_t>(one_fit, 0) +
                                                    internal::bytes_of_row_lists(fold)));
     result.data = data_summary(components);
-    result.model = internal::model_info(components, fit);
+    result.model = to_json(internal::model_info(components, fit));
     for (const std::string& note : internal::notes_on_split(runtime, components))
       result.data["choices"].push_back(note);
     for (const std::string& note : internal::notes_on_samples(components))

@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "sqlite:study.db" as a slot of a document. What looks like the address of a server is the
-/// location as a whole.
+/// "sqlite:study.db" as a slot of a document. The address of a server is the location as a
+/// whole.
 nlohmann::json storage_slot(const std::string& storage) {
   const std::size_t colon = storage.find(':');
   if (colon == std::string::npos || colon == 0) {
@@ -46,7 +46,7 @@ void expect_there(const Runtime& runtime, const nlohmann::json& slot) {
   const fs::path place = slot.at("location").get<std::string>();
   std::error_code error;
   if (is_file && fs::status(place, error).type() == fs::file_type::not_found) {
-    throw UsageError("--join: there is no file " + place.string() +
+    throw UsageError("--join: no such file: " + place.string() +
                      "; give the storage of a study that has begun, or begin one with a document "
                      "whose search has this storage: workflow-runner tune DOCUMENT");
   }
@@ -127,7 +127,7 @@ JoinedSearch join_search(const Runtime& runtime, const std::string& where, const
     folder.share_trials_of(shared);
   write_file_atomically(folder.document(), write_workflow(workflow.resolved));
   internal::RunSession session(runtime, workflow, joined, std::move(folder), /*resumed=*/false);
-  return {study, session.run().result.at("jobs").get<std::int64_t>()};
+  return {study, session.join()};
 }
 
 }  // namespace treadle

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <nlohmann/json.hpp>
+#include <treadle/host/record/run_result.h>
 
 #include "context/run_parts.h"
 #include "ensemble/study_ensemble.h"
@@ -13,10 +13,10 @@ namespace treadle::internal {
 
 /// Writes what a run has come to: its history in order, report.html, large tables, and result.json
 /// last, as its presence means that the run is finished. What result.json holds. Expects that the
-/// plan has ended and all was told.
+/// plan has ended and all was reported.
 /// `study`: which the plan is the best run of; null where there was none. Its document is then
 /// written beside the run's, for whoever uses the model. `ensemble`: of the study; null: none.
-nlohmann::json write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
-                                const StudyEnsemble* ensemble, std::int64_t baseline_memory);
+RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
+                           const StudyEnsemble* ensemble, std::int64_t baseline_memory);
 
 }  // namespace treadle::internal

@@ -120,14 +120,19 @@ RunOutcome RunSession::run() {
   }
   if (failure)
     std::rethrow_exception(failure);
-  if (!result_)
+  if (!has_ended_)
     throw Interrupted("stopped before the run was finished");
   run_.log.notify(
       [folder = run_.folder.path().string()](RunObserver& o) { o.run_completed(folder); });
   // run_completed must have reached events.jsonl: an event that cannot be written is an error of
   // the run.
   run_.log.drain();
-  return {run_.folder.path(), *result_};
+  return {run_.folder.path(), std::move(result_)};
+}
+
+std::int64_t RunSession::join() {
+  run();
+  return study_->jobs_done();
 }
 
 void RunSession::load_data() {
@@ -184,11 +189,10 @@ void RunSession::note_ended_study() {
 }
 
 void RunSession::write_result() {
-  run_.log.drain();                         // the files are read
-  if (study_ && !study_->has_best_run()) {  // another process has the result
-    result_ = nlohmann::json::object({{"jobs", study_->jobs_done()}});
+  run_.log.drain();  // the files are read
+  has_ended_ = true;
+  if (study_ && !study_->has_best_run())  // another process has the result
     return;
-  }
   result_ =
       write_run_result(run_, study_ ? study_->best_run() : *plan_, study_ ? &*study_ : nullptr,
                        ensemble_ ? &*ensemble_ : nullptr, baseline_memory_);

@@ -23,6 +23,9 @@ class RunSession {
              RunFolder folder, bool resumed);
 
   RunOutcome run();
+  /// Like run(), for the search of another process, which has the result: the number of jobs that
+  /// this one has done.
+  std::int64_t join();
   /// Whether any step was made.
   bool has_trained() const { return run_.has_trained; }
   /// Whether run() has failed with the last training of a search, and a session that resumes the
@@ -47,7 +50,8 @@ class RunSession {
   bool has_earlier_results_ = false;     // of the study, in its storage
   std::optional<Study> study_;
   std::optional<StudyEnsemble> ensemble_;
-  std::optional<nlohmann::json> result_;
+  bool has_ended_ = false;
+  RunResult result_;
 };
 
 }  // namespace treadle::internal

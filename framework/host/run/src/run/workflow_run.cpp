@@ -31,6 +31,15 @@ std::optional<RunOutcome> outcome_of(internal::RunSession& session) {
   return std::nullopt;
 }
 
+/// Nothing where the file was cut off: the run is then ended once more.
+std::optional<RunResult> whole_result(const RunFolder& folder) {
+  std::ifstream file(folder.result());
+  const nlohmann::json stored = parse_json(file);
+  if (stored.is_discarded())
+    return std::nullopt;
+  return run_result_from(stored, folder.result().string());
+}
+
 /// Runs in a new folder, which goes away again where the run fails before its first step: it would
 /// fail again, and there is nothing to keep. `begin` writes what the run begins with.
 template <typename Begin>
@@ -86,15 +95,13 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
                       const RunOptions& options) {
   RunFolder folder = RunFolder::open(path);
   if (std::filesystem::exists(folder.result())) {
-    std::ifstream file(folder.result());
-    nlohmann::json result = parse_json(file);
-    if (!result.is_discarded()) {
+    if (std::optional<RunResult> result = whole_result(folder)) {
       if (std::filesystem::exists(folder.weights()))
         internal::read_preprocessing(folder.path());  // is what it left behind still good?
-      // Nobody did anything: a file that says so, where one is expected.
+      // Nothing ran: an empty trace, where one is expected.
       if (!options.trace.empty())
         internal::write_trace(Timeline(true), options.trace);
-      return {folder.path(), std::move(result)};
+      return {folder.path(), *std::move(result)};
     }
   }
   std::vector<std::string> overrides;

@@ -28,4 +28,8 @@ ResolvedWorkflow Runtime::resolve(nlohmann::json document,
   return resolve_workflow(Document::from_json(std::move(document), folder), schemas());
 }
 
+ResolvedWorkflow Runtime::resolve(const Workflow& workflow) const {
+  return resolve_workflow(workflow.document(), schemas());
+}
+
 }  // namespace treadle

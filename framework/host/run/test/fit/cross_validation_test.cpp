@@ -19,10 +19,10 @@ struct Ended {
   bool selects_best;
 };
 
-FitResult result_of(const Ended& fold) {
-  FitResult result;
-  result.result = {{"best_epoch", fold.best_epoch}, {"total_epochs", fold.total_epochs}};
-  result.selects_best = fold.selects_best;
+CompletedFit result_of(const Ended& fold) {
+  CompletedFit result;
+  result.result.weights.are_best = fold.selects_best;
+  result.result.weights.epoch = fold.selects_best ? fold.best_epoch : fold.total_epochs;
   return result;
 }
 

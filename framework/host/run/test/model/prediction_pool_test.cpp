@@ -7,8 +7,11 @@
 namespace treadle::internal {
 namespace {
 
-nlohmann::json ensemble(const nlohmann::json& first, const nlohmann::json& second) {
-  return {{"pool", "linear"}, {"members", {{{"weight", first}}, {{"weight", second}}}}};
+EnsembleResult ensemble(const nlohmann::json& first, const nlohmann::json& second) {
+  EnsembleResult result;
+  result.pool = "linear";
+  result.members = {{"members/0", 0, first}, {"members/1", 1, second}};
+  return result;
 }
 
 TEST(PredictionPools, HaveAWeightOrSomeOfEachMember) {
@@ -23,8 +26,8 @@ TEST(PredictionPools, OfMembersThatDoNotFitEachOtherAreRefused) {
   EXPECT_THROW(read_pool(ensemble({1, 2}, {1, 2, 3})), StorageError);
   EXPECT_THROW(read_pool(ensemble({1, 2}, 1)), StorageError);
   EXPECT_THROW(read_pool(ensemble(none, none)), StorageError);
-  EXPECT_THROW(read_pool(ensemble(1, "1")), nlohmann::json::exception);
-  EXPECT_THROW(read_pool({{"pool", "linear"}, {"members", none}}), nlohmann::json::exception);
+  EXPECT_THROW(read_pool(ensemble(1, "1")), StorageError);
+  EXPECT_THROW(read_pool(EnsembleResult()), StorageError);
 }
 
 }  // namespace

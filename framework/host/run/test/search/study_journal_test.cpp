@@ -24,7 +24,7 @@ class StudyJournalTest : public ::testing::Test {
     folder_ = mkdtemp(pattern.data());
     path_ = folder_ / "search.journal";
     StudyJournal journal = opened();
-    journal.started(0, space_, space_.from_unit(std::vector<double>(3, 1)));
+    journal.started(0, space_.from_unit(std::vector<double>(3, 1)));
     std::ostringstream text;
     text << std::ifstream(path_).rdbuf();
     good_ = text.str();
@@ -65,10 +65,14 @@ TEST_F(StudyJournalTest, ReadsWhatItHasWritten) {
             "none");
   const StudyJournal journal = opened();
 
-  ASSERT_EQ(journal.earlier().size(), 1U);
-  EXPECT_EQ(journal.earlier()[0].params,
+  ASSERT_EQ(journal.points().size(), 1U);
+  EXPECT_EQ(space_.to_json(journal.points()[0]),
             (nlohmann::json{{"model", "deep"}, {"layers", 8}, {"dropout", 0.9}}));
-  EXPECT_EQ(journal.earlier_jobs(), 1);
+  const std::optional<JobResult> end = journal.find_end(0, /*earlier=*/0, /*inherited=*/{});
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->state, TrialState::kPaused);
+  EXPECT_EQ(end->epoch, 2);
+  EXPECT_FALSE(journal.find_end(0, 1, {}));
 }
 
 TEST_F(StudyJournalTest, RefusesValuesThatAreNoneOfTheSpace) {
@@ -99,7 +103,7 @@ TEST_F(StudyJournalTest, ALastTrialThatLacksValuesIsTakenBackWithNothingElse) {
 
   EXPECT_EQ(refusal(begun), "none");
   EXPECT_EQ(refusal(begun + "\n" + value), "none");
-  EXPECT_EQ(opened().earlier().size(), 1U);
+  EXPECT_EQ(opened().points().size(), 1U);
   EXPECT_THAT(refusal(begun + "\n" + value + "\n" + other),
               HasSubstr("has a trial without all of its values"));
   EXPECT_THAT(refusal(begun + "\n" + begun), HasSubstr("has a trial without all of its values"));
@@ -131,7 +135,7 @@ TEST_F(StudyJournalTest, RefusesAnEndThatThereIsNot) {
     return R"({"op_code":3,"study_id":0,"system_attr":{"treadle:ended":)" + how + "}}";
   };
   EXPECT_EQ(refusal(ended(R"({"reason":"time","text":"t","jobs":1})")), "none");
-  EXPECT_THAT(refusal(ended(R"({"jobs":-1})")), HasSubstr("in a way that there is not"));
+  EXPECT_THAT(refusal(ended(R"({"jobs":-1})")), HasSubstr("in an unknown way"));
   EXPECT_THAT(refusal(ended(std::string(1000, '['))), HasSubstr("is no line of a journal"));
 }
 

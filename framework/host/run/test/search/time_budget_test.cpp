@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "search/study/early_end.h"
+#include "search/study/study_end.h"
 
 namespace treadle::internal {
 namespace {

@@ -44,11 +44,11 @@ TEST(TrainingTimes, APausedTrialHasTheEpochsThatCompleteOnesHadMore) {
   EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, {100}).of_last(0), 2 + 97 * .5) << "all 100";
   trials.push_back(trial(TrialState::kComplete, 1, 20, 9));
   trials.push_back(trial(TrialState::kComplete, 1, 30, 9));
-  // Which were told of all but the last.
+  // All epochs but the last were reported.
   EXPECT_DOUBLE_EQ(TrainingTimes(trials, 1, false, early).of_last(0), 2 + 23 * .5);
 }
 
-// Models that stop after a few epochs say nothing of one that is still learning.
+// Models that stop after a few epochs are no measure of one that is still learning.
 TEST(TrainingTimes, CompleteTrialsWithFewerEpochsThanAPausedOneHasAreNoMeasureOfIt) {
   std::vector<StudyTrial> trials;
   trials.push_back(trial(TrialState::kPaused, 1, 60, 30));

@@ -5,7 +5,7 @@
 
 namespace treadle::internal {
 
-/// How long the epochs of a trial take: by those of all its fits that this process was told of.
+/// How long the epochs of a trial take: the mean over its fits in this process.
 class EpochTimes {
  public:
   /// `is_first`: since the fit was begun or went on. Such an epoch makes what later ones use again,
@@ -18,7 +18,7 @@ class EpochTimes {
 
   std::int64_t count() const { return first_.count + later_.count; }
   /// Seconds of an epoch to come: the mean of the later ones, where there are any, else of the
-  /// first ones. Nothing: it was told of none.
+  /// first ones. Nothing: none was added.
   std::optional<double> next() const {
     const Mean& mean = later_.count > 0 ? later_ : first_;
     return mean.count > 0 ? std::optional(mean.sum / static_cast<double>(mean.count))

@@ -12,9 +12,8 @@
 namespace treadle::internal {
 
 /// How long the trials of a search with a time budget may still be trained, so that the last
-/// training ends with the budget. That is of the best trial that there is time for, not of one that
-/// comes too late. To be asked often: what is left gets less where a trial ends that is better and
-/// takes longer.
+/// training ends with the budget. It trains the best trial for which there is time, not one that is
+/// found too late. To be called often: a trial that is better and takes longer leaves less time.
 class TimeBudget {
  public:
   /// `needs_complete`: whether only complete trials can be the best. Borrows `times`.

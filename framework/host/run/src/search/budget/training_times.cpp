@@ -77,8 +77,8 @@ bool TrainingTimes::have_only_first_epochs(int workers) const {
   return epochs <= workers;
 }
 
-/// Of one fold: what was trained of the trial, and the epochs that a training of its document has
-/// besides.
+/// Of one fold: the epochs that the trial was trained, and those that a training of its document
+/// has besides.
 double TrainingTimes::of_fit(std::int64_t trial, const Lengths& lengths) const {
   const StudyTrial& one = trials_[static_cast<std::size_t>(trial)];
   const double trained = one.seconds / static_cast<double>(folds_);
@@ -113,7 +113,7 @@ std::function<double(std::int64_t)> TrainingTimes::ends(std::int64_t members, in
 /// How many epochs a training of its document has beside those whose time is known: as many as the
 /// complete trials that have more than it has by now. Where there is none, it has all that the
 /// document allows, and of trainings that stop early half as many again as were trained. Folds that
-/// have ended have no more. After the last epoch, of which the study is not told, the model is
+/// have ended have no more. After the last epoch, which is not reported, the model is
 /// evaluated, which takes no more than another one.
 double TrainingTimes::further_epochs(const StudyTrial& trial, const Lengths& lengths) const {
   const auto timed = static_cast<double>(trial.timed_epochs);

@@ -11,7 +11,7 @@
 namespace treadle::internal {
 
 /// Estimates of how long trainings take, by how long those of trials took: in seconds of one
-/// worker, where nothing else is said.
+/// worker, unless stated otherwise.
 class TrainingTimes {
  public:
   /// How many epochs a training of the document has.
@@ -33,8 +33,8 @@ class TrainingTimes {
   /// A member of an ensemble, of this trial: nothing without a refit, as the trial's model is it.
   double of_member(std::int64_t trial) const;
   /// Wall time of the last training with a trial's document, and beside it of an ensemble of at
-  /// most so many members of the best trials. What is the same for all trials is computed here: the
-  /// function is for the trials as they are now.
+  /// most so many members of the best trials. The terms common to all trials are computed here: the
+  /// function is for the present trials.
   std::function<double(std::int64_t trial)> ends(std::int64_t members, int workers) const;
 
  private:
@@ -47,7 +47,7 @@ class TrainingTimes {
 
   const std::vector<StudyTrial>& trials_;
   const std::size_t folds_;
-  const double all_rows_;  // a training on all rows, in trainings of a fold; 0: there is none
+  const double all_rows_;  // a training on all rows, in trainings of a fold; 0: none
   const Epochs epochs_;
 };
 

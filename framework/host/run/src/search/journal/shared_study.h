@@ -13,45 +13,69 @@
 
 namespace treadle::internal {
 
-/// The part of a study that several processes share: which of them does which job, and what the
-/// jobs came to. Not thread-safe. All calls throw StorageError as those of StudyStorage do.
+class RunParts;
+struct SearchSettings;
+
+/// The part of a study that several processes share: which of them runs which job, and the results
+/// of the jobs. Not thread-safe. All calls throw StorageError, as those of StudyStorage do.
 class SharedStudy {
  public:
-  /// `lease`: seconds after which a worker that was not heard of has lost its job.
+  /// `lease`: seconds after which a silent worker loses its job.
   SharedStudy(std::shared_ptr<StudyStorage> storage, std::string study, double lease);
 
-  /// Makes the study, or finds the one there is: its description. Throws StorageError where its
-  /// identity is another one's.
+  /// Creates the study, or finds an existing one: its description. Throws StorageError if that has
+  /// another identity.
   StudyDescription open(const StudyDescription& description);
+  const std::string& name() const { return study_; }
+  double lease() const { return lease_; }
 
-  bool claim(std::int64_t job) { return storage_->claim(study_, job, worker_, lease_); }
-  bool renew(std::int64_t job) { return storage_->renew(study_, job, worker_, lease_); }
-  void release(std::int64_t job) { storage_->release(study_, job, worker_); }
-  /// False: it was too late, and another worker's result counts.
-  bool finish(std::int64_t job, const nlohmann::json& result) {
-    return storage_->finish(study_, job, worker_, result);
-  }
-  /// As ended_by_time() has it.
+  // Jobs. Each belongs to this process, to another one, or to none.
+  bool is_own(std::int64_t job) const { return is_own(job, true); }
+  bool is_lost(std::int64_t job) const { return is_own(job, false); }
+  /// Whether the job is this process's now.
+  bool claim(std::int64_t job);
+  /// Leaves a job to others, until it is claimed.
+  void leave(std::int64_t job) { owned_[job] = false; }
+  /// Prolongs the lease of a job of this process, which may have lost it.
+  void renew(std::int64_t job);
+  /// Gives up all jobs of this process.
+  void release();
+  /// Claims the job if necessary, and stores its result. False: another process has it.
+  bool finish(std::int64_t job, const nlohmann::json& result);
+  /// How many jobs this process has finished.
+  std::int64_t finished() const { return finished_; }
+
+  /// Ends the study early: returns the end that stands, in the form of ended_by_time().
   nlohmann::json end(const nlohmann::json& how) { return known(storage_->end(study_, how)); }
   nlohmann::json ended() { return known(storage_->ended(study_)); }
 
-  /// Reads the results that are new.
+  /// Reads the new results.
   void fetch();
-  /// Of a job, as far as they have been fetched; null: there is none.
+  /// Of a job, as of the last fetch(); null: none.
   const nlohmann::json* result(std::int64_t job) const;
 
-  double lease() const { return lease_; }
-
  private:
-  /// Throws StorageError for an end that this version does not know.
+  /// Throws StorageError for an end in another form.
   nlohmann::json known(nlohmann::json ended) const;
+  bool is_own(std::int64_t job, bool expected) const;
 
   const std::shared_ptr<StudyStorage> storage_;
   const std::string study_;
-  const std::string worker_;  // no other process and no other machine has it
+  const std::string worker_;  // unique among all machines
   const double lease_;
+  std::map<std::int64_t, bool> owned_;  // of jobs without result: by this process, or another
+  std::int64_t finished_ = 0;
   std::int64_t sequence_ = 0;
   std::map<std::int64_t, nlohmann::json> results_;
 };
+
+/// Creates the study of a search with a storage, or joins it, and reads the results. Throws
+/// StorageError if the study belongs to another search or began under other conditions, which the
+/// run may allow.
+SharedStudy open_shared_study(RunParts& run, const SearchSettings& settings);
+
+/// Throws the StorageError of a process that needs the checkpoints of `folder`, which is on another
+/// machine.
+[[noreturn]] void fail_without_folder(const SearchSettings& settings, const std::string& folder);
 
 }  // namespace treadle::internal

@@ -7,13 +7,13 @@
 
 #include <treadle/host/catalog/workflow_document.h>
 
-/// What a study is recognized by.
+/// Identities of a study and of its folder.
 namespace treadle::internal {
 
-/// What two searches must have in common for the trials of one to be those of the other.
+/// Equal for two searches if the trials of one are those of the other.
 nlohmann::json identity_of(const ResolvedWorkflow& workflow);
 
-/// What other processes recognize the folder of a study by. Written by the first call.
+/// Identifies the folder of a study to other processes. Written by the first call.
 std::string study_token(const std::filesystem::path& folder);
 
 }  // namespace treadle::internal

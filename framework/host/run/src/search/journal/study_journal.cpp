@@ -1,10 +1,12 @@
 #include "search/journal/study_journal.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <iterator>
 #include <utility>
 
 #include <unistd.h>
@@ -13,7 +15,7 @@
 #include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>
 
-#include "search/study/early_end.h"
+#include "search/study/study_end.h"
 
 namespace treadle::internal {
 namespace {
@@ -124,21 +126,21 @@ std::int64_t count_in(const nlohmann::json& value, const std::string& place) {
 }  // namespace
 
 StudyJournal::StudyJournal(std::filesystem::path path, const std::string& name,
-                           const SearchSpace& space, const std::vector<bool>& maximizes,
+                           const SearchSpace& space, std::vector<bool> maximizes,
                            const nlohmann::json& identity)
     : path_(std::move(path)),
       space_(space),
-      objectives_(maximizes.size()),
+      maximizes_(std::move(maximizes)),
       worker_("treadle-" + std::to_string(getpid())) {
   read(identity);
   if (!identity_.is_null())
     return;
   nlohmann::json directions = nlohmann::json::array();
-  for (const bool is_maximized : maximizes)
+  for (const bool is_maximized : maximizes_)
     directions.push_back(is_maximized ? kMaximize : kMinimize);
   if (file_->size() == 0)
     append(kCreateStudy, {{"study_name", name}, {"directions", std::move(directions)}});
-  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kIdentity, identity}}}});
+  set_attribute(kIdentity, identity);
 }
 
 void StudyJournal::read(const nlohmann::json& identity) {
@@ -173,7 +175,7 @@ void StudyJournal::read(const nlohmann::json& identity) {
       whole += text.size() + 1;
     }
   }
-  // What is behind was cut off by a crash; so may be some of the last trial's values.
+  // A crash may have cut off the rest, and some values of the last trial.
   if (is_trial_at_end && !has_all_values(trials_.back())) {
     trials_.pop_back();
     whole = before_last_trial;
@@ -181,7 +183,7 @@ void StudyJournal::read(const nlohmann::json& identity) {
   for (const JournaledTrial& trial : trials_) {
     if (!has_all_values(trial))
       refuse(path_.string(), "has a trial without all of its values");
-    last_reported_.push_back(trial.intermediate.empty() ? 0 : trial.intermediate.back().step);
+    last_reported_.push_back(last_step(trial.end.intermediate));
   }
   file_.emplace(path_);
   file_->truncate_to(whole);
@@ -207,10 +209,11 @@ JournaledTrial& StudyJournal::trial_in(const nlohmann::json& line, const std::st
 void StudyJournal::add_value(JournaledTrial& trial, const nlohmann::json& step, double value,
                              const std::string& place) {
   const std::int64_t epoch = count_in(step, place);
-  if (!trial.intermediate.empty() && epoch <= trial.intermediate.back().step)
+  std::vector<IntermediateValue>& values = trial.end.intermediate;
+  if (!values.empty() && epoch <= values.back().step)
     refuse(place, "is of epoch " + std::to_string(epoch) + ", and a line before it of epoch " +
-                      std::to_string(trial.intermediate.back().step));
-  trial.intermediate.push_back({epoch, value});
+                      std::to_string(values.back().step));
+  values.push_back({epoch, sign_of(0) * value});
 }
 
 void StudyJournal::apply_attributes(const nlohmann::json& attributes, JournaledTrial& trial,
@@ -223,9 +226,9 @@ void StudyJournal::apply_attributes(const nlohmann::json& attributes, JournaledT
       jobs_ = std::max(jobs_, trial.jobs.back().number + 1);
       elapsed_ = std::max(elapsed_, value.at("elapsed").get<double>());
     } else if (key == kError) {
-      trial.error = value.get<std::string>();
+      trial.end.error = value.get<std::string>();
     } else if (key == kConstraints) {
-      trial.constraints = value.get<std::vector<double>>();
+      trial.end.constraints = value.get<std::vector<double>>();
     } else if (key == kNonFinite) {
       add_value(trial, value.at("step"), non_finite(value.at("value").get<std::string>()), place);
     }
@@ -239,7 +242,7 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
       identity_ = attributes.value(kIdentity, identity_);
       ended_ = attributes.value(kEnded, ended_);
       if (!is_early_end(ended_))
-        refuse(place, "ends the search in a way that there is not");
+        refuse(place, "ends the search in an unknown way");
       elapsed_ = std::max(elapsed_, attributes.value(kElapsed, 0.0));
       if (attributes.contains(kLastTraining))
         last_training_ = last_training_from(attributes.at(kLastTraining));
@@ -248,7 +251,7 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
       return;
     }
     case kCreateTrial:
-      trials_.emplace_back().params = nlohmann::json::object();
+      trials_.push_back({.params = nlohmann::json::object()});
       return;
     case kSetParam: {
       const auto name = line.at("param_name").get<std::string>();
@@ -256,25 +259,26 @@ void StudyJournal::apply(const nlohmann::json& line, const std::string& place) {
       if (!dimension)
         refuse(place, "has a value of " + quote_text(name) + ", which is not in the space");
       const auto value = line.at("param_value_internal").get<double>();
-      // Other programs round floats otherwise: of those from_json() knows which are none.
+      // Other programs round floats differently: from_json() checks those.
       if (space_[*dimension].kind != Dimension::Kind::kFloat && !space_[*dimension].contains(value))
         refuse(place, "has a value of " + quote_text(name) + " that is not in the space");
       trial_in(line, place).params[name] = space_[*dimension].json(value);
       return;
     }
     case kSetState: {
-      JournaledTrial& trial = trial_in(line, place);
+      JobResult& end = trial_in(line, place).end;
       for (const auto& [state, code] : kStates) {
         if (code == line.at("state").get<int>())
-          trial.state = state;
+          end.state = state;
       }
       if (line.at("values").is_array())
-        trial.values = line.at("values").get<std::vector<double>>();
-      const bool must_have_values = trial.state == TrialState::kComplete || !trial.values.empty();
-      if (must_have_values && trial.values.size() != objectives_)
-        refuse(place, "has " + std::to_string(trial.values.size()) +
-                          " values, and the search has " + std::to_string(objectives_) +
-                          " objectives");
+        end.values = line.at("values").get<std::vector<double>>();
+      const bool must_have_values = end.state == TrialState::kComplete || !end.values.empty();
+      if (must_have_values && end.values.size() != maximizes_.size())
+        refuse(place, "has " + std::to_string(end.values.size()) + " values, and the search has " +
+                          std::to_string(maximizes_.size()) + " objectives");
+      for (std::size_t i = 0; i < end.values.size(); ++i)
+        end.values[i] *= sign_of(i);
       return;
     }
     case kSetIntermediate:
@@ -300,18 +304,65 @@ void StudyJournal::append(int operation, nlohmann::json fields) {
   file_->append_line(fields.dump());
 }
 
-void StudyJournal::started(std::int64_t trial, const SearchSpace& space, const Point& point) {
+// Optuna expects one attribute in a line.
+
+void StudyJournal::set_attribute(const char* key, nlohmann::json value) {
+  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{key, std::move(value)}}}});
+}
+
+void StudyJournal::set_attribute(std::int64_t trial, const char* key, nlohmann::json value) {
+  append(kSetTrialAttribute, {{"trial_id", trial}, {"system_attr", {{key, std::move(value)}}}});
+}
+
+std::vector<Point> StudyJournal::points() const {
+  std::vector<Point> points;
+  for (const JournaledTrial& trial : trials_)
+    points.push_back(space_.from_json(trial.params));
+  return points;
+}
+
+std::optional<JobResult> StudyJournal::find_end(
+    std::int64_t number, std::size_t earlier,
+    const std::vector<IntermediateValue>& inherited) const {
+  if (number >= static_cast<std::int64_t>(trials_.size()))
+    return std::nullopt;
+  const JournaledTrial& trial = trials_[static_cast<std::size_t>(number)];
+  if (earlier >= trial.jobs.size())
+    return std::nullopt;
+  const JournaledTrial::Job& job = trial.jobs[earlier];
+  if (!job.is_paused && trial.end.state == TrialState::kRunning)
+    return std::nullopt;
+  JobResult end = job.is_paused ? JobResult{.state = TrialState::kPaused} : trial.end;
+  end.trial = number;
+  end.epoch = job.epoch;
+  end.seconds = job.seconds;
+  end.intermediate = inherited;
+  for (const IntermediateValue& value : trial.end.intermediate) {
+    if (value.step > last_step(inherited) && (!job.is_paused || value.step <= job.epoch))
+      end.intermediate.push_back(value);
+  }
+  return end;
+}
+
+bool StudyJournal::may_cancel(std::int64_t number, std::size_t earlier, std::int64_t job) const {
+  const auto index = static_cast<std::size_t>(number);
+  if (index >= trials_.size() || earlier >= trials_[index].jobs.size())
+    return job >= jobs_;
+  return trials_[index].jobs[earlier].number == job && trials_[index].end.error == kCancelled;
+}
+
+void StudyJournal::started(std::int64_t trial, const Point& point) {
   if (trial < static_cast<std::int64_t>(last_reported_.size()))
     return;
   last_reported_.push_back(0);
   append(kCreateTrial, {{"study_id", 0}, {"datetime_start", time_now()}});
-  for (std::size_t i = 0; i < space.size(); ++i) {
+  for (std::size_t i = 0; i < space_.size(); ++i) {
     if (!point.is_active(i))
       continue;
     append(kSetParam, {{"trial_id", trial},
-                       {"param_name", space[i].name},
+                       {"param_name", space_[i].name},
                        {"param_value_internal", point[i]},
-                       {"distribution", distribution_of(space[i])}});
+                       {"distribution", distribution_of(space_[i])}});
   }
 }
 
@@ -320,70 +371,66 @@ void StudyJournal::reported(std::int64_t trial, const IntermediateValue& value) 
   if (last >= value.step)
     return;
   last = value.step;
-  if (std::isfinite(value.value)) {
+  const double written = sign_of(0) * value.value;
+  if (std::isfinite(written)) {
     append(kSetIntermediate,
-           {{"trial_id", trial}, {"step", value.step}, {"intermediate_value", value.value}});
+           {{"trial_id", trial}, {"step", value.step}, {"intermediate_value", written}});
   } else {
-    append(kSetTrialAttribute,
-           {{"trial_id", trial},
-            {"system_attr",
-             {{kNonFinite, {{"step", value.step}, {"value", non_finite_text(value.value)}}}}}});
+    set_attribute(trial, kNonFinite, {{"step", value.step}, {"value", non_finite_text(written)}});
   }
 }
 
-void StudyJournal::job_ended(const JobEnd& end) {
-  // Optuna expects one attribute in a line. The job is the last: with it the others are there.
-  const auto put = [&](const char* key, nlohmann::json value) {
-    append(kSetTrialAttribute,
-           {{"trial_id", end.trial}, {"system_attr", {{key, std::move(value)}}}});
-  };
-  if (!end.error.empty())
-    put(kError, end.error);
-  if (!end.constraints.empty())
-    put(kConstraints, end.constraints);
-  put(kJob, {{"number", end.job},
-             {"paused", end.state == TrialState::kPaused},
-             {"epoch", end.epoch},
-             {"seconds", end.seconds},
-             {"elapsed", end.elapsed}});
-  if (end.state == TrialState::kPaused)
+void StudyJournal::job_ended(std::int64_t job, const JobResult& result, double elapsed) {
+  for (const IntermediateValue& value : result.intermediate)
+    reported(result.trial, value);
+  // The job is the last: with it the others are there.
+  if (!result.error.empty())
+    set_attribute(result.trial, kError, result.error);
+  if (!result.constraints.empty())
+    set_attribute(result.trial, kConstraints, result.constraints);
+  set_attribute(result.trial, kJob,
+                {{"number", job},
+                 {"paused", result.state == TrialState::kPaused},
+                 {"epoch", result.epoch},
+                 {"seconds", result.seconds},
+                 {"elapsed", elapsed}});
+  if (result.state == TrialState::kPaused)
     return;
-  for (const auto& [state, code] : kStates) {
-    if (state == end.state) {
-      append(kSetState,
-             {{"trial_id", end.trial},
-              {"state", code},
-              {"values", end.values.empty() ? nlohmann::json() : nlohmann::json(end.values)},
-              {"datetime_complete", time_now()}});
-    }
-  }
+  nlohmann::json values;
+  for (std::size_t i = 0; i < result.values.size(); ++i)
+    values.push_back(sign_of(i) * result.values[i]);
+  const auto code = std::find_if(std::begin(kStates), std::end(kStates),
+                                 [&](const auto& state) { return state.first == result.state; });
+  append(kSetState, {{"trial_id", result.trial},
+                     {"state", code->second},
+                     {"values", std::move(values)},
+                     {"datetime_complete", time_now()}});
 }
 
-void StudyJournal::trains_last(const LastTraining& last) {
+void StudyJournal::last_training_began(const LastTraining& last) {
   last_training_ = last;
   nlohmann::json written = {{"trial", last.trial}};
   if (last.until)
     written["until"] = *last.until;
-  append(kSetStudyAttribute,
-         {{"study_id", 0}, {"system_attr", {{kLastTraining, std::move(written)}}}});
+  set_attribute(kLastTraining, std::move(written));
   file_->sync();
 }
 
 void StudyJournal::last_training_failed(std::int64_t trial) {
   failed_last_.push_back(trial);
-  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kLastTrainingFailed, trial}}}});
+  set_attribute(kLastTrainingFailed, trial);
   file_->sync();
 }
 
 void StudyJournal::searched_for(double elapsed) {
-  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kElapsed, elapsed}}}});
+  set_attribute(kElapsed, elapsed);
 }
 
 void StudyJournal::search_ended(const nlohmann::json& how) {
   if (!ended_.is_null())
     return;
   ended_ = how;
-  append(kSetStudyAttribute, {{"study_id", 0}, {"system_attr", {{kEnded, how}}}});
+  set_attribute(kEnded, how);
   file_->sync();
 }
 

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// In one instant: a process that lost this trial while it was frozen may be writing there, and
-/// finds either all it has written or nothing. What a kill leaves, RunFolder::open() removes.
+/// finds either all its files or none. RunFolder::open() removes the rest after a kill.
 void remove_at_once(const fs::path& folder) {
   fs::path gone = folder.parent_path();
   gone += "-" + folder.filename().string() + "." + std::to_string(getpid()) + ".tmp";
@@ -54,7 +54,7 @@ void TrialFiles::remove(std::int64_t number, bool keeps_result) {
     remove_at_once(folder_.fit_result(path));
 }
 
-void TrialFiles::remove(const std::vector<std::string>& fits) {
+void TrialFiles::remove(const std::vector<std::string>& fits) const {
   for (const std::string& fit : fits) {
     fs::remove_all(folder_.checkpoints(fit));
     fs::remove_all(folder_.fit_result(fit));

@@ -10,7 +10,7 @@
 
 namespace treadle::internal {
 
-/// The files of a search's trials: checkpoints as long as a trial may go on, and records of the
+/// The files of a search's trials: checkpoints as long as a trial may resume, and records of the
 /// best ones.
 class TrialFiles {
  public:
@@ -20,7 +20,7 @@ class TrialFiles {
   /// Removes what is not needed any more of a trial that has ended. `trials` has all of them.
   void ended(const StudyTrial& trial, const std::vector<StudyTrial>& trials);
   /// Removes checkpoints and records of any fits.
-  void remove(const std::vector<std::string>& fits);
+  void remove(const std::vector<std::string>& fits) const;
   /// Complete trials whose records are kept, the best first.
   const std::vector<std::int64_t>& kept() const { return kept_; }
   /// People cancel a trial by a file of its number.

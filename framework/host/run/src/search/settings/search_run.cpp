@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -15,8 +14,7 @@
 namespace treadle::internal {
 namespace {
 
-/// What a study needs from time to time, on a thread of its own: it is ended when its time is up,
-/// and learns what other processes have done.
+/// Calls Study::tick() on a thread of its own, and stops the fits that it returns.
 class StudyClock {
  public:
   StudyClock(FitRunner& runner, Study& study)
@@ -25,8 +23,6 @@ class StudyClock {
         thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void run(const std::stop_token& stop) {
     std::mutex mutex;
     std::unique_lock lock(mutex);
@@ -37,37 +33,20 @@ class StudyClock {
   }
 
   void tick() {
-    bool has_polled = false;
+    Study::Tick tick;
     runner_.with_planner([&] {
-      try {
-        if (const auto left = study_.seconds_left(); left && *left <= 0)
-          stop_fits(study_.end_by_time());
-        const auto interval = study_.poll_interval();
-        if (!interval || Clock::now() < next_poll_)
-          return;
-        next_poll_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                        std::chrono::duration<double>(*interval));
-        stop_fits(study_.poll());
-        has_polled = true;
-      } catch (...) {
-        study_.fail(std::current_exception());
-        has_polled = true;
-      }
+      tick = study_.tick();
+      for (const std::string& fit : tick.stop)
+        runner_.stop(fit);
     });
-    if (has_polled)
+    if (tick.has_orders)
       runner_.wake();
-  }
-
-  void stop_fits(const std::vector<std::string>& fits) {
-    for (const std::string& fit : fits)
-      runner_.stop(fit);
   }
 
   static constexpr std::chrono::milliseconds kTick{100};
 
   FitRunner& runner_;
   Study& study_;
-  Clock::time_point next_poll_;
   std::condition_variable_any wake_;
   std::jthread thread_;  // last: it uses the others
 };
@@ -77,7 +56,7 @@ class StudyClock {
 void run_search(RunParts& run, Study& study, FitPlanner& planner) {
   FitRunner runner(run, planner, study.memory_limit());
   std::optional<StudyClock> clock;
-  if (study.seconds_left() || study.poll_interval())
+  if (study.has_clock())
     clock.emplace(runner, study);
   runner.run();
 }

@@ -331,7 +331,7 @@ std::optional<std::int64_t> most_epochs(const ResolvedWorkflow& workflow,
              : std::nullopt;
 }
 
-/// A pruner that judges no trial before its last epoch spends as much as none.
+/// A pruner that evaluates no trial before its last epoch saves nothing.
 void note_idle_pruner(const ResolvedWorkflow& workflow, SearchSettings& settings) {
   if (!settings.pruner)
     return;
@@ -360,9 +360,10 @@ void note_idle_pruner(const ResolvedWorkflow& workflow, SearchSettings& settings
     return;
   settings.notes.push_back(
       "search: the pruner " + quote_text(settings.pruner_name) + " never ends a trial early: " +
-      (first ? "it first judges after epoch " + std::to_string(*first) : "it judges none of them") +
+      (first ? "it first evaluates them after epoch " + std::to_string(*first)
+             : "it evaluates none of them") +
       ", and trials have " + std::to_string(*epochs) + (*epochs == 1 ? " epoch" : " epochs") +
-      "; let it judge earlier, raise \"training.epochs\", or leave \"pruner\" out");
+      "; let it evaluate earlier, raise \"training.epochs\", or leave \"pruner\" out");
 }
 
 std::vector<std::string> objectives_in(const Config& search) {

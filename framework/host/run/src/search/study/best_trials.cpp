@@ -65,8 +65,8 @@ std::optional<std::int64_t> best_paused(const std::vector<Trial>& trials) {
 std::optional<double> newest_value(const Trial& trial) {
   if (is_complete(trial))
     return trial.values.front();
-  const bool may_go_on = trial.state == TrialState::kPaused || trial.state == TrialState::kRunning;
-  if (!may_go_on || trial.intermediate.empty() || std::isnan(trial.intermediate.back().value))
+  const bool may_resume = trial.state == TrialState::kPaused || trial.state == TrialState::kRunning;
+  if (!may_resume || trial.intermediate.empty() || std::isnan(trial.intermediate.back().value))
     return std::nullopt;
   return trial.intermediate.back().value;
 }

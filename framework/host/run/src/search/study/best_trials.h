@@ -27,8 +27,8 @@ std::int64_t trials_since_best(const std::vector<Trial>& trials);
 /// Of the paused trials that have come the furthest, the one with the best value.
 std::optional<std::int64_t> best_paused(const std::vector<Trial>& trials);
 
-/// What a search that has not been ended would choose by: lower is better. Of a complete trial its
-/// first objective, of one that may go on its newest value; nothing where it has none.
+/// The value by which a search that is not over would choose: lower is better. The first objective
+/// of a complete trial, the newest value of one that may resume; nothing if it has none.
 std::optional<double> newest_value(const Trial& trial);
 
 /// Numbers of the complete trials that keep the constraints and that no other such one dominates.

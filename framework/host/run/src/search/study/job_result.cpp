@@ -1,6 +1,9 @@
 #include "search/study/job_result.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
@@ -10,6 +13,12 @@ namespace {
 
 /// No training has so many, and sums of them are still numbers of epochs.
 constexpr std::int64_t kMostEpochs = std::int64_t{1} << 40;
+
+constexpr std::pair<TrialState, const char*> kStates[] = {{TrialState::kRunning, "running"},
+                                                          {TrialState::kPaused, "paused"},
+                                                          {TrialState::kComplete, "complete"},
+                                                          {TrialState::kPruned, "pruned"},
+                                                          {TrialState::kFailed, "failed"}};
 
 class Reader {
  public:
@@ -67,7 +76,7 @@ nlohmann::json to_json(const JobResult& result) {
           {"constraints", result.constraints},
           {"intermediate", std::move(intermediate)},
           {"error", result.error},
-          {"cancelled", result.is_cancelled},
+          {"cancelled", result.error == kCancelled},
           {"seconds", result.seconds}};
 }
 
@@ -87,8 +96,9 @@ JobResult read_job_result(const nlohmann::json& stored, const ExpectedResult& ex
                      .constraints = reader.numbers("constraints"),
                      .intermediate = reader.intermediate("intermediate"),
                      .error = stored.at("error").get<std::string>(),
-                     .is_cancelled = stored.at("cancelled").get<bool>(),
                      .seconds = stored.at("seconds").get<double>()};
+    if (stored.at("cancelled").get<bool>())
+      result.error = kCancelled;
     if (result.trial != expected.trial) {
       reader.refuse("it is of trial " + std::to_string(result.trial) + ", not of trial " +
                     std::to_string(expected.trial));
@@ -111,25 +121,14 @@ JobResult read_job_result(const nlohmann::json& stored, const ExpectedResult& ex
 }
 
 const char* state_text(TrialState state) {
-  switch (state) {
-    case TrialState::kRunning:
-      return "running";
-    case TrialState::kPaused:
-      return "paused";
-    case TrialState::kComplete:
-      return "complete";
-    case TrialState::kPruned:
-      return "pruned";
-    case TrialState::kFailed:
-      return "failed";
-  }
-  return "";
+  return std::find_if(std::begin(kStates), std::end(kStates),
+                      [&](const auto& named) { return named.first == state; })
+      ->second;
 }
 
 std::optional<TrialState> state_named(std::string_view text) {
-  for (const TrialState state :
-       {TrialState::kPaused, TrialState::kComplete, TrialState::kPruned, TrialState::kFailed}) {
-    if (state_text(state) == text)
+  for (const auto& [state, name] : kStates) {
+    if (name == text && state != TrialState::kRunning)
       return state;
   }
   return std::nullopt;

@@ -1,4 +1,5 @@
 #include "search/study/objectives.h"
+#include "components/document_metrics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +8,6 @@
 #include <treadle/base/near_miss.h>
 #include <treadle/core/history/history.h>
 #include <treadle/host/record/history_file.h>
-
-#include "result/result_json.h"
 
 namespace treadle::internal {
 namespace {
@@ -32,7 +31,7 @@ std::vector<KnownNumber> numbers_of(const DocumentComponents& components) {
                                  {kLatency, "", Direction::kLowerIsBetter}};
   // A metric that has seen no rows already names its values.
   EpochSummary row;
-  for (const Metric& metric : components.make_metrics()) {
+  for (const Metric& metric : make_metrics(components)) {
     for (MetricValue& value : metric.view().compute().values)
       row.metrics.push_back(std::move(value));
   }
@@ -60,8 +59,8 @@ const KnownNumber& find_known(const std::vector<KnownNumber>& known, const std::
   if (found == known.end()) {
     const std::vector<std::string> names = known_names(known);
     fail_in_search(workflow, pointer,
-                   "no number of the validation is called " + quote_text(name) + "; there are " +
-                       name_list(names) + did_you_mean(name, names));
+                   "no number of the validation is called " + quote_text(name) +
+                       "; known: " + name_list(names) + did_you_mean(name, names));
   }
   return *found;
 }
@@ -106,34 +105,33 @@ Objectives::Objectives(const SearchSettings& settings, const DocumentComponents&
   }
 }
 
-Number Objectives::number_of(const FitResult& fit, const std::string& name) const {
+Number Objectives::number_of(const CompletedFit& fit, const std::string& name) const {
   if (name == kParameters)
-    return fit.result.at("model_info").at("parameter_count").get<double>();
+    return static_cast<double>(fit.result.model_info.parameter_count);
   if (name == kFlops || name == kLatency) {
-    const nlohmann::json& cost = fit.result.at("forward_cost");
-    const auto flops = cost.at("operations").get<double>();
-    return name == kFlops ? flops
-                          : machine_.seconds(flops, cost.at("bytes").get<double>(),
-                                             cost.at("calls").get<double>());
+    const ForwardCostResult& cost = fit.result.forward_cost.value();
+    return name == kFlops ? cost.operations
+                          : machine_.seconds(cost.operations, cost.bytes, cost.calls);
   }
-  return judged_number(fit.result.at("validation"), name == kLoss ? "loss" : name);
+  const Number* const found = fit.result.validation->find(name == kLoss ? "loss" : name);
+  return found != nullptr ? *found : Number(NAN);
 }
 
-Number Objectives::mean_of(const std::vector<FitResult>& folds, const std::string& name) const {
+Number Objectives::mean_of(const std::vector<CompletedFit>& folds, const std::string& name) const {
   std::vector<Number> values;
-  for (const FitResult& fold : folds)
+  for (const CompletedFit& fold : folds)
     values.push_back(number_of(fold, name));
   return moments_over_folds(values).mean;
 }
 
-std::vector<Number> Objectives::values(const std::vector<FitResult>& folds) const {
+std::vector<Number> Objectives::values(const std::vector<CompletedFit>& folds) const {
   std::vector<Number> values;
   for (const Goal& goal : objectives_)
     values.push_back(scaled(mean_of(folds, goal.name), goal.sign, 0));
   return values;
 }
 
-std::vector<Number> Objectives::constraints(const std::vector<FitResult>& folds) const {
+std::vector<Number> Objectives::constraints(const std::vector<CompletedFit>& folds) const {
   std::vector<Number> values;
   for (const Bound& bound : bounds_)
     values.push_back(scaled(mean_of(folds, bound.name), bound.sign, bound.limit));
@@ -148,12 +146,10 @@ std::optional<Number> Objectives::value_after(const EpochSummary& epoch) const {
   return value ? std::optional(scaled(value->value, first.sign, 0)) : std::nullopt;
 }
 
-nlohmann::json Objectives::record() const {
-  nlohmann::json all = nlohmann::json::array();
-  for (const Goal& number : objectives_) {
-    all.push_back(
-        {{"name", number.name}, {"direction", number.sign < 0 ? "maximize" : "minimize"}});
-  }
+std::vector<SearchResult::Objective> Objectives::record() const {
+  std::vector<SearchResult::Objective> all;
+  for (const Goal& number : objectives_)
+    all.push_back({number.name, number.sign < 0});
   return all;
 }
 

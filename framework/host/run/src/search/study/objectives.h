@@ -8,6 +8,7 @@
 
 #include <treadle/core/history/run_observer.h>
 #include <treadle/host/catalog/latency_model.h>
+#include <treadle/host/record/search_result.h>
 
 #include "components/document_components.h"
 #include "fit/fit_planner.h"
@@ -15,13 +16,13 @@
 
 namespace treadle::internal {
 
-/// What the trials of a search are compared by: numbers of their validation rows, the number of
-/// their parameters, and what a forward pass of theirs costs. Values here are minimized; those of a
+/// The objectives of a search: numbers of its trials' validation rows, the number of their
+/// parameters, and the cost of their forward pass. Values here are minimized; those of a
 /// metric that is better when it is higher are negated.
 class Objectives {
  public:
   /// Whether an objective of this name is of a trial's training or network, and not a metric of
-  /// what it predicts.
+  /// its predictions.
   static bool is_of_training(const std::string& name);
 
   /// Throws a DocumentError for a number that no trial has, or that is better in no direction.
@@ -33,9 +34,9 @@ class Objectives {
   /// Whether results of fits must have their "forward_cost".
   bool need_cost() const { return need_cost_; }
   /// Of a trial whose folds have all completed: their means.
-  std::vector<Number> values(const std::vector<FitResult>& folds) const;
+  std::vector<Number> values(const std::vector<CompletedFit>& folds) const;
   /// Each holds at or below 0.
-  std::vector<Number> constraints(const std::vector<FitResult>& folds) const;
+  std::vector<Number> constraints(const std::vector<CompletedFit>& folds) const;
   /// The first objective after an epoch; nothing where the epoch was not validated.
   std::optional<Number> value_after(const EpochSummary& epoch) const;
 
@@ -44,8 +45,7 @@ class Objectives {
   double in_document(std::size_t objective, double value) const {
     return objectives_[objective].sign * value;
   }
-  /// For result.json: [{"name": "val_loss", "direction": "minimize"}].
-  nlohmann::json record() const;
+  std::vector<SearchResult::Objective> record() const;
 
  private:
   struct Goal {
@@ -54,8 +54,8 @@ class Objectives {
     double sign = 1;     ///< -1: higher is better
   };
   /// The mean over the folds in which it is defined.
-  Number mean_of(const std::vector<FitResult>& folds, const std::string& name) const;
-  Number number_of(const FitResult& fit, const std::string& name) const;
+  Number mean_of(const std::vector<CompletedFit>& folds, const std::string& name) const;
+  Number number_of(const CompletedFit& fit, const std::string& name) const;
 
   struct Bound {
     std::string name;

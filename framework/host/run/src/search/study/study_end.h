@@ -3,23 +3,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "search/settings/search_settings.h"
-#include "search/study/study_trial.h"
 
-/// Why a search has ended: {"reason": "time", "text": "…"} of result.json, and words for people.
+/// Why a search has ended: {"reason": "time", "text": "…"} of result.json. An early end, which a
+/// search that continues must know, is also in its journal and in the storage of a shared study.
 namespace treadle::internal {
 
-/// Of a search that has begun so many trials, and will begin no other. `is_exhausted`: the tuner
-/// has no more points. `has_lost_patience`: `search.patience` trials brought no new best.
-nlohmann::json ended_with_trials(const SearchSettings& settings, std::int64_t trials,
-                                 bool is_exhausted, bool has_lost_patience);
+/// Why a study that nobody ended early begins no further job.
+enum class EndReason {
+  kTrials,    ///< it has all trials of the document
+  kPatience,  ///< `search.patience` trials brought no new best
+  kSpace,     ///< the tuner has no more points
+  kPruner     ///< the pruner begins no more trials
+};
 
-/// What became of trials of which none is complete.
-std::string why_none_is_complete(const std::vector<StudyTrial>& trials, const std::string& pruner);
+nlohmann::json ended_by(EndReason reason, const SearchSettings& settings);
+
+/// The early end of a search whose time is up, after its first `jobs` jobs. `left`: seconds of the
+/// budget. `best`: the trial to train last, so that a search that continues chooses the same.
+nlohmann::json ended_by_time(std::size_t jobs, double left, std::optional<std::int64_t> best);
+
+/// Whether stored JSON is in the form of ended_by_time(), or null: the search was not ended early.
+bool is_early_end(const nlohmann::json& ended);
 
 }  // namespace treadle::internal

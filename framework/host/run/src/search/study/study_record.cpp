@@ -1,6 +1,5 @@
 #include "search/study/study_record.h"
 
-#include <cmath>
 #include <string>
 
 #include "search/study/best_trials.h"
@@ -18,7 +17,7 @@ std::vector<double> StudyRecord::in_document(const std::vector<double>& values) 
 TrialSummary StudyRecord::summary(const StudyTrial& trial) const {
   TrialSummary summary;
   summary.number = trial.now.number;
-  summary.state = trial.is_cancelled ? "cancelled" : state_text(trial.now.state);
+  summary.state = trial.is_cancelled() ? "cancelled" : state_text(trial.now.state);
   const nlohmann::json params = settings_.space.to_json(trial.now.point);
   for (const auto& [name, value] : params.items())
     summary.params.emplace_back(name, value.dump());
@@ -63,48 +62,40 @@ SearchProgress StudyRecord::progress(const std::vector<StudyTrial>& trials, doub
   return progress;
 }
 
-nlohmann::json StudyRecord::of_trial(const Trial& shown, const StudyTrial& trial) const {
-  const auto number = [](double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-  };
-  nlohmann::json record{{"number", shown.number},
-                        {"state", trial.is_cancelled ? "cancelled" : state_text(shown.state)},
-                        {"params", settings_.space.to_json(shown.point)}};
+SearchResult::Trial StudyRecord::of_trial(const Trial& shown, const StudyTrial& trial) const {
+  SearchResult::Trial result;
+  result.number = shown.number;
+  result.state = trial.is_cancelled() ? "cancelled" : state_text(shown.state);
+  result.params = settings_.space.to_json(shown.point);
   if (is_complete(shown)) {
-    record["values"] = in_document(shown.values);
-    if (!shown.constraints.empty())
-      record["constraints"] = shown.constraints;
+    const std::vector<double> values = in_document(shown.values);
+    result.values.assign(values.begin(), values.end());
+    result.constraints.assign(shown.constraints.begin(), shown.constraints.end());
   }
   if (shown.state == TrialState::kFailed)
-    record["error"] = trial.error;
-  if (shown.copied_from)
-    record["copied_from"] = *shown.copied_from;
-  nlohmann::json& intermediate = record["intermediate"] = nlohmann::json::array();
-  for (const IntermediateValue& value : shown.intermediate) {
-    intermediate.push_back(
-        {{"step", value.step}, {"value", number(objectives_.in_document(0, value.value))}});
-  }
-  return record;
+    result.error = trial.error;
+  result.copied_from = shown.copied_from;
+  for (const IntermediateValue& value : shown.intermediate)
+    result.intermediate.push_back({value.step, objectives_.in_document(0, value.value)});
+  return result;
 }
 
-nlohmann::json StudyRecord::of_search(const std::vector<Trial>& shown,
-                                      const std::vector<StudyTrial>& trials, std::int64_t best,
-                                      const nlohmann::json& ended) const {
-  nlohmann::json all = nlohmann::json::array();
-  for (const Trial& trial : shown)
-    all.push_back(of_trial(trial, trials[static_cast<std::size_t>(trial.number)]));
-  nlohmann::json record{{"tuner", settings_.tuner_name},
-                        {"objectives", objectives_.record()},
-                        {"best_trial", best},
-                        {"ended", ended},
-                        {"trials", std::move(all)}};
+SearchResult StudyRecord::of_search(const std::vector<Trial>& shown,
+                                    const std::vector<StudyTrial>& trials, std::int64_t best,
+                                    const nlohmann::json& ended) const {
+  SearchResult result;
+  result.tuner = settings_.tuner_name;
   if (settings_.pruner)
-    record["pruner"] = settings_.pruner_name;
+    result.pruner = settings_.pruner_name;
+  result.objectives = objectives_.record();
+  result.best_trial = best;
+  result.ended = {ended.at("reason").get<std::string>(), ended.at("text").get<std::string>()};
+  for (const Trial& trial : shown)
+    result.trials.push_back(of_trial(trial, trials[static_cast<std::size_t>(trial.number)]));
   if (objectives_.size() > 1)
-    record["pareto_trials"] = pareto_front(shown);
-  if (settings_.asynchronous)
-    record["asynchronous"] = true;
-  return record;
+    result.pareto_trials = pareto_front(shown);
+  result.asynchronous = settings_.asynchronous;
+  return result;
 }
 
 }  // namespace treadle::internal

@@ -25,11 +25,11 @@ class StudyRecord {
   /// `seconds`: that the search has taken.
   SearchProgress progress(const std::vector<StudyTrial>& trials, double seconds) const;
   /// Of a search that has ended: `shown` are the trials as decisions see them.
-  nlohmann::json of_search(const std::vector<Trial>& shown, const std::vector<StudyTrial>& trials,
-                           std::int64_t best, const nlohmann::json& ended) const;
+  SearchResult of_search(const std::vector<Trial>& shown, const std::vector<StudyTrial>& trials,
+                         std::int64_t best, const nlohmann::json& ended) const;
 
  private:
-  nlohmann::json of_trial(const Trial& shown, const StudyTrial& trial) const;
+  SearchResult::Trial of_trial(const Trial& shown, const StudyTrial& trial) const;
 
   const SearchSettings& settings_;
   const Objectives& objectives_;

@@ -69,6 +69,11 @@ class Pipeline {
 /// stage from running, with its name.
 void expect_stages(const Runtime& runtime, const Pipeline& pipeline);
 
+struct PipelineOutcome {
+  std::filesystem::path folder;
+  PipelineResult result;
+};
+
 /// Runs the stages, those that do not depend on each other in the document's order. Makes the
 /// folder `<name>-<time>` in options.output, with a run's folder for each stage in "stages" and
 /// result.json at the end. Throws what the first stage throws that fails, with its name; stages
@@ -76,9 +81,10 @@ void expect_stages(const Runtime& runtime, const Pipeline& pipeline);
 ///
 /// A stage is not run again where `from`, the folder of an earlier pipeline, has it finished with
 /// the same inputs (its document, the content of its data, and the files it takes from others), and
-/// what it made is as it was.
-RunOutcome run_pipeline(const Runtime& runtime, const Pipeline& pipeline,
-                        const RunOptions& options = {}, const std::filesystem::path& from = {});
+/// its output is unchanged.
+PipelineOutcome run_pipeline(const Runtime& runtime, const Pipeline& pipeline,
+                             const RunOptions& options = {},
+                             const std::filesystem::path& from = {});
 
 /// Whether a folder is a pipeline's.
 bool is_pipeline_folder(const std::filesystem::path& folder);
@@ -90,7 +96,7 @@ std::filesystem::path folder_to_resume(const std::filesystem::path& run);
 /// Goes on with a pipeline that was stopped or failed: finished stages whose inputs are the same
 /// stay, a stage that was stopped goes on as resume_run() does, and the others are run. One that is
 /// finished has its result. Throws StorageError while another process works on the pipeline.
-RunOutcome resume_pipeline(const Runtime& runtime, const std::filesystem::path& folder,
-                           const RunOptions& options = {});
+PipelineOutcome resume_pipeline(const Runtime& runtime, const std::filesystem::path& folder,
+                                const RunOptions& options = {});
 
 }  // namespace treadle

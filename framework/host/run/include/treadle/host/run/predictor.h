@@ -12,6 +12,7 @@
 
 #include <treadle/core/data/data_spec.h>
 #include <treadle/core/validation/predictions.h>
+#include <treadle/host/record/fit_result.h>
 #include <treadle/host/run/exported_model.h>
 #include <treadle/host/run/runtime.h>
 
@@ -37,7 +38,7 @@ struct PredictOptions {
   std::vector<std::string> groups = {};
 };
 
-/// What a file of predictions holds.
+/// The content of a file of predictions.
 struct WrittenPredictions {
   std::int64_t rows = 0;
   /// Lines in which a quantile is above one of a higher level: 0.1 above 0.9. A model whose
@@ -61,7 +62,7 @@ class Predictor {
   ~Predictor();
   Predictor(Predictor&&) noexcept;
 
-  /// What the model was trained on.
+  /// The data that the model was trained on.
   const DataSpec& data_spec() const;
   /// Of the first target.
   const std::vector<std::string>& class_names() const {
@@ -81,7 +82,7 @@ class Predictor {
   /// target's name; with several targets "<target>/" in front. A target with positions (time steps,
   /// pixels) has a row per position. The columns of the file that `keep` names are copied behind
   /// `row`; one that is called like a column of the predictions is written as "<name> (data)". Of
-  /// samples made of rows, `series` and `time` of what is predicted, where the data has them. With
+  /// samples made of rows, `series` and `time` of each prediction, where the data has them. With
   /// `samples`, columns "y.sample_0", "y.sample_1" … behind those of target y. Counts the rows of
   /// the data.
   WrittenPredictions predict_file(const std::filesystem::path& data,
@@ -112,9 +113,8 @@ class Predictor {
                                      const std::filesystem::path& output, std::int64_t steps,
                                      const SampleOptions& samples = {}) const;
 
-  /// Evaluates the model on a file that has the target: {"loss", "metrics", "sample_count",
-  /// "validation_time_seconds", "tables"} as in result.json's "validation".
-  nlohmann::json evaluate_file(const std::filesystem::path& data) const;
+  /// Evaluates the model on a file that has the target.
+  EvaluationResult evaluate_file(const std::filesystem::path& data) const;
 
  private:
   struct Impl;

@@ -14,6 +14,17 @@
 
 namespace treadle {
 
+/// Functions for the events of a run; null ones are not called. Called as the functions of a
+/// RunObserver are: one at a time, on a thread of the run; one that throws is reported once and
+/// none of them is called again.
+struct RunHooks {
+  std::function<void(const FitId& fit, const StepProgress& progress)> on_step;
+  std::function<void(const FitId& fit, const EpochSummary& epoch)> on_epoch;
+  std::function<void(const FitId& fit, const FitSummary& summary)> on_fit;
+  std::function<void(const TrialSummary& trial, const SearchProgress& search)> on_trial;
+  std::function<void(const std::string& text)> on_note;
+};
+
 struct RunOptions {
   /// The run's folder is made in here: `<name>-<time>`.
   std::filesystem::path output = "runs";
@@ -21,6 +32,7 @@ struct RunOptions {
   std::stop_token stop;
   /// Receive the events of the run, beside the observers in the document. Not owned.
   std::vector<RunObserver*> observers;
+  RunHooks hooks;
   /// For resume_run() and continue_run(): go on although plugins, libtorch, BLAS, CPU, kind of
   /// device or data are not those the run began with.
   bool allow_differences = false;

@@ -11,6 +11,7 @@
 #include <treadle/core/components/plugin_registry.h>
 #include <treadle/host/catalog/plugin_catalog.h>
 #include <treadle/host/catalog/plugin_settings.h>
+#include <treadle/host/catalog/workflow.h>
 #include <treadle/host/catalog/workflow_document.h>
 
 namespace treadle {
@@ -26,7 +27,7 @@ class Runtime {
   ~Runtime();
 
   const PluginCatalog& catalog() const { return *catalog_; }
-  /// What documents are checked against: components added in code, then those of plugins.
+  /// The schemas of documents: components added in code, then those of plugins.
   const SchemaIndex& schemas() const { return registry_->schemas(); }
   PluginRegistry& registry() { return *registry_; }
   const PluginRegistry& registry() const { return *registry_; }
@@ -40,6 +41,7 @@ class Runtime {
                         std::span<const std::string> overrides = {}) const;
   /// The same for a document built in code; relative paths start at `folder`.
   ResolvedWorkflow resolve(nlohmann::json document, const std::filesystem::path& folder = {}) const;
+  ResolvedWorkflow resolve(const Workflow& workflow) const;
 
  private:
   RuntimeOptions options_;

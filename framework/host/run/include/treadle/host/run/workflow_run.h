@@ -11,6 +11,7 @@
 
 #include <treadle/core/model/model.h>
 #include <treadle/host/catalog/workflow_document.h>
+#include <treadle/host/record/run_result.h>
 #include <treadle/host/record/training_curve.h>
 #include <treadle/host/run/run_options.h>
 #include <treadle/host/run/runtime.h>
@@ -20,7 +21,7 @@ namespace treadle {
 
 struct RunOutcome {
   std::filesystem::path folder;
-  nlohmann::json result;  ///< what result.json holds
+  RunResult result;
 };
 
 /// Trains, validates and reports: the whole of `workflow-runner run`. Writes the run folder; throws
