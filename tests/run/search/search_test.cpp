@@ -795,11 +795,11 @@ TEST(Search, MoreTrialsOfAPopulationAreRefusedAndChangeNothing) {
   EXPECT_TRUE(fs::exists(outcome.folder / "result.json"));
 }
 
-/// The value of the report's data island.
+/// The document in the report.
 Json report_data(const fs::path& run) {
   const std::string page = read_file(run / "report.html");
   const std::size_t begin =
-      page.find('>', page.find("<script type=\"application/json\" id=\"report-data\"")) + 1;
+      page.find('>', page.find("<script type=\"application/json\" id=\"report-document\"")) + 1;
   return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
 }
 
@@ -825,8 +825,9 @@ TEST(Search, ItsLearningCurvesReachTheLastEpochOfEachTrial) {
   const Json search = report_data(outcome.folder).at("search");
   for (const Json& curve : search.at("curves").at(0)) {
     const auto trial = curve.at("trial").get<std::int64_t>();
-    drawn[trial] = curve.at("epochs").back();
-    kinds.emplace(search.at("states").at(static_cast<std::size_t>(trial)), drawn[trial] == 6);
+    drawn[trial] = curve.at("points").back().at(0);
+    kinds.emplace(search.at("trials").at(static_cast<std::size_t>(trial)).at("state"),
+                  drawn[trial] == 6);
   }
   EXPECT_EQ(drawn, trained);
   EXPECT_THAT(kinds, ::testing::IsSupersetOf(std::set<std::pair<std::string, bool>>{

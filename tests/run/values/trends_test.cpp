@@ -107,13 +107,11 @@ TEST(Trends, AreTheSameNumbersInHistoryEventsAndReport) {
   const std::vector<json> events = events_of(folder, "epoch_completed");
   ASSERT_EQ(events.size(), rows.size());
   const std::string page = read_file(folder / "report.html");
-  std::string drawn;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EXPECT_EQ(events[i].at("logged").at("encoded").get<double>(), encoded.values()[i]);
-    drawn += (i == 0 ? "" : ",") + json(encoded.values()[i]).dump();
+    EXPECT_THAT(page, HasSubstr("," + json(encoded.values()[i]).dump() + ","));
   }
-  EXPECT_THAT(page, HasSubstr("\"log.encoded\":[" + drawn + "]"));
-  EXPECT_THAT(page, HasSubstr("<option>log.heads_1</option>"));
+  EXPECT_THAT(page, HasSubstr("\"log.encoded\",\"log.heads_0\",\"log.heads_1\""));
   EXPECT_THAT(page, HasSubstr("unfrozen encoded: train_loss and val_loss stalled for 3 epochs"));
   EXPECT_THAT(read_file(folder / "history.csv"),
               HasSubstr(",log.encoded,log.heads_0,log.heads_1,decisions,best,"));

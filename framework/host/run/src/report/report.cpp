@@ -3,61 +3,74 @@
 #include <optional>
 #include <utility>
 
-#include "report/report_html.h"
-#include "report/report_page.h"
-#include "report/sections/report_adaptation.h"
-#include "report/sections/report_data.h"
-#include "report/sections/report_folds.h"
-#include "report/sections/report_model.h"
-#include "report/sections/report_search.h"
-#include "report/sections/report_sections.h"
-#include "report/sections/report_structure.h"
+#include "report/page/report_page.h"
+#include "report/sections/sections.h"
+#include "result/json_path.h"
+#include "store/trial_paths.h"
 
 namespace treadle {
 namespace {
 
-std::string version(const ReportInput& input) {
-  const auto environment = input.result.find("environment");
-  if (environment == input.result.end() || !environment->is_object())
-    return {};
-  const auto treadle = environment->find("treadle");
-  return treadle != environment->end() && treadle->is_string()
-             ? html::escape(treadle->get_ref<const std::string&>())
-             : std::string();
+using internal::at_path;
+using internal::text_at_path;
+using report::append;
+using report::List;
+
+/// Name and date, task, folds and model.
+List subtitle(const nlohmann::json& result, std::size_t folds) {
+  const nlohmann::json& architecture = at_path(result, {"model_info", "architecture"});
+  List parts{at_path(result, {"started_at"}), at_path(result, {"task"}),
+             folds > 0 ? std::to_string(folds) + "-fold cross-validation" : "",
+             architecture.is_object() ? at_path(architecture, {"use"}) : architecture};
+  std::erase_if(parts, [](const nlohmann::json& part) { return part.is_null() || part == ""; });
+  return parts;
 }
 
 /// The run without its search: the fits of the best trial's values, as those of an ordinary run.
-ReportInput without_trials(const ReportInput& input) {
-  return {input.name, input.result, input.document, report::own_curves(input), input.model};
-}
-
-std::string render(const ReportInput& input, const report::SearchReport* search) {
-  report::PageParts parts;
-  parts["name"] = html::escape(input.name);
-  parts["kind"] = "training report";
-  parts["version"] = version(input);
-  parts["subtitle"] = report::subtitle(input);
-  parts["body"] = report::headline(input) + report::metric_table(input) +
-                  report::baseline_table(input) + (search != nullptr ? search->html() : "") +
-                  report::folds_card(input) + report::structures(input) +
-                  report::adaptation(input) + report::curves(input) + report::result_tables(input) +
-                  report::model_parts(input) + report::data_section(input) +
-                  report::background(input);
-  nlohmann::json data = report::chart_data(input);
-  if (search != nullptr)
-    data["search"] = search->data();
-  parts["data"] = html::script_json(data);
-  return report::page(std::move(parts));
+ReportInput without_trials(ReportInput input) {
+  std::erase_if(input.curves, [](const TrainingCurve& curve) {
+    return internal::trial_in_path(curve.fit).has_value();
+  });
+  return input;
 }
 
 }  // namespace
 
+nlohmann::json report_document(const ReportInput& given) {
+  const ReportInput input = without_trials(given);
+  const nlohmann::json& result = input.result;
+  const report::Numbers numbers = report::read_numbers(result);
+  nlohmann::json document{{"title", input.name},
+                          {"kind", "training report"},
+                          {"version", text_at_path(result, {"environment", "treadle"})},
+                          {"subtitle", subtitle(result, numbers.folds.size())}};
+  List blocks{report::headline(result, numbers), report::result_section(input, numbers),
+              report::baselines(result, numbers)};
+  if (const std::optional<report::SearchRecord> search = report::read_search(result)) {
+    document["search"] = report::search_data(*search, given);
+    append(blocks, report::search_section(*search));
+  }
+  blocks.push_back(report::folds_in_time(result));
+  for (const nlohmann::json& structure : at_path(result, {"structures"}))
+    blocks.push_back(report::record("structure", structure));
+  if (const nlohmann::json& tested = at_path(result, {"prequential"});
+      !at_path(tested, {"windows"}).empty())
+    blocks.push_back(report::record("adaptation", tested));
+  const nlohmann::json epochs = report::epochs_of(input, numbers);
+  if (!epochs.is_null())
+    document["epochs"] = epochs;
+  append(blocks, report::curves(epochs, numbers));
+  append(blocks, report::result_tables(result, numbers));
+  blocks.push_back(report::model_parts(input.model));
+  blocks.push_back(report::record("data", at_path(result, {"data"})));
+  append(blocks, report::background(input));
+  std::erase_if(blocks, [](const nlohmann::json& block) { return block.is_null(); });
+  document["blocks"] = std::move(blocks);
+  return document;
+}
+
 std::string render_report(const ReportInput& input) {
-  std::optional<report::SearchRecord> record = report::read_search(input.result);
-  if (!record)
-    return render(input, nullptr);
-  const report::SearchReport search(*std::move(record), input);
-  return render(without_trials(input), &search);
+  return report::page(report_document(input));
 }
 
 }  // namespace treadle

@@ -1,13 +1,10 @@
 #include "report/search_record.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
-#include <string_view>
 #include <tuple>
 
 #include <treadle/base/config.h>
@@ -24,22 +21,8 @@ using internal::at_path;
 using internal::text_at_path;
 using internal::trial_in_path;
 using Json = nlohmann::json;
-using State = SearchRecord::State;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-constexpr std::array<std::pair<std::string_view, State>, 5> kStates{
-    {{"complete", State::kComplete},
-     {"pruned", State::kPruned},
-     {"paused", State::kPaused},
-     {"failed", State::kFailed},
-     {"cancelled", State::kCancelled}}};
-
-State state_of(std::string_view name) {
-  const auto found = std::find_if(kStates.begin(), kStates.end(),
-                                  [&](const auto& state) { return state.first == name; });
-  return found == kStates.end() ? State::kOther : found->second;
-}
 
 /// The elements of an array; nothing of any other value.
 const Json::array_t& elements(const Json& value) {
@@ -47,8 +30,8 @@ const Json::array_t& elements(const Json& value) {
   return value.is_array() ? value.get_ref<const Json::array_t&>() : kNothing;
 }
 
-double number_or_none(const Json& value) {
-  return value.is_number() ? value.get<double>() : kNone;
+double number_or(const Json& value, double otherwise) {
+  return value.is_number() ? value.get<double>() : otherwise;
 }
 
 std::optional<std::int64_t> integer_of(const Json& value) {
@@ -77,26 +60,23 @@ std::optional<Point> point_of(const std::optional<SearchSpace>& space, const Jso
 
 SearchRecord::Trial trial_of(const Json& written, std::size_t place, const SearchRecord& search) {
   SearchRecord::Trial trial;
+  trial.written = written;
   trial.number =
       integer_of(at_path(written, {"number"})).value_or(static_cast<std::int64_t>(place));
-  trial.state_name = text_at_path(written, {"state"});
-  trial.state = state_of(trial.state_name);
-  trial.params = at_path(written, {"params"});
-  trial.point = point_of(search.space, trial.params);
-  trial.error = text_at_path(written, {"error"});
-  trial.epochs = integer_of(at_path(written, {"epochs"}));
+  trial.state = text_at_path(written, {"state"});
+  trial.point = point_of(search.space, at_path(written, {"params"}));
   for (const Json& value : elements(at_path(written, {"values"})))
-    trial.values.push_back(trial.is_complete() ? number_or_none(value) : kNone);
+    trial.values.push_back(trial.is_complete() ? number_or(value, kNone) : kNone);
   trial.values.resize(search.objectives.size(), kNone);
   for (const Json& constraint : elements(at_path(written, {"constraints"}))) {
-    const double value = number_or_none(constraint);
+    const double value = number_or(constraint, kNone);
     // A constraint that is not a number does not hold.
     trial.violation +=
         std::isnan(value) ? std::numeric_limits<double>::infinity() : std::max(value, 0.0);
   }
   for (const Json& one : elements(at_path(written, {"intermediate"}))) {
-    trial.intermediate.epochs.push_back(number_or_none(at_path(one, {"step"})));
-    trial.intermediate.values.push_back(number_or_none(at_path(one, {"value"})));
+    trial.intermediate.epochs.push_back(number_or(at_path(one, {"step"}), kNone));
+    trial.intermediate.values.push_back(number_or(at_path(one, {"value"}), kNone));
   }
   return trial;
 }
@@ -118,8 +98,7 @@ Number value_at(const EpochSummary& epoch, const std::string& objective) {
 using Fits = std::vector<const TrainingCurve*>;
 
 /// The mean over the fits of a trial, those that are undefined left out, for the epochs that each
-/// of them has. Where all have ended,
-/// one that did before the others keeps its last value.
+/// of them has. Where all have ended, one that did before the others keeps its last value.
 SearchRecord::Curve mean_curve(const Fits& fits, const std::string& objective, bool have_ended) {
   struct Sum {
     double value = 0;
@@ -158,35 +137,31 @@ SearchRecord::Curve mean_curve(const Fits& fits, const std::string& objective, b
   return is_empty ? SearchRecord::Curve() : curve;
 }
 
-/// What trials are sorted by; smaller is better, from left to right.
+/// Trials are sorted by this; smaller is better, from left to right.
 using Rank = std::tuple<int, double, std::int64_t>;
 
 Rank rank_of(const SearchRecord& search, std::size_t place) {
   enum Group : int { kFeasible, kInfeasible, kPaused, kPruned, kWithout };
   const SearchRecord::Trial& trial = search.trials[place];
-  const double last_epoch =
-      trial.intermediate.epochs.empty() ? 0.0 : trial.intermediate.epochs.back();
-  const double came = trial.epochs ? static_cast<double>(*trial.epochs) : last_epoch;
-  switch (trial.state) {
-    case State::kComplete: {
-      if (!trial.is_feasible())
-        return {kInfeasible, trial.violation, trial.number};
-      if (search.objectives.size() == 1) {
-        const double loss = search.loss(place, 0);
-        return {kFeasible, std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss,
-                trial.number};
-      }
-      const bool is_on_front =
-          std::find(search.pareto.begin(), search.pareto.end(), place) != search.pareto.end();
-      return {kFeasible, is_on_front ? 0 : 1, trial.number};
-    }
-    case State::kPaused:
-      return {kPaused, -came, trial.number};
-    case State::kPruned:
-      return {kPruned, -came, trial.number};
-    default:
-      return {kWithout, 0, trial.number};
+  if (!trial.is_complete()) {
+    const std::vector<double>& steps = trial.intermediate.epochs;
+    const double last =
+        number_or(at_path(trial.written, {"epochs"}), steps.empty() ? 0 : steps.back());
+    const Group group = trial.state == "paused"   ? kPaused
+                        : trial.state == "pruned" ? kPruned
+                                                  : kWithout;
+    return {group, group == kWithout ? 0 : -last, trial.number};
   }
+  if (!trial.is_feasible())
+    return {kInfeasible, trial.violation, trial.number};
+  if (search.objectives.size() == 1) {
+    const double loss = search.loss(place, 0);
+    return {kFeasible, std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss,
+            trial.number};
+  }
+  const bool is_on_front =
+      std::find(search.pareto.begin(), search.pareto.end(), place) != search.pareto.end();
+  return {kFeasible, is_on_front ? 0 : 1, trial.number};
 }
 
 }  // namespace
@@ -194,11 +169,6 @@ Rank rank_of(const SearchRecord& search, std::size_t place) {
 double SearchRecord::loss(std::size_t trial, std::size_t objective) const {
   const double value = trials[trial].values[objective];
   return objectives[objective].maximizes ? -value : value;
-}
-
-std::size_t SearchRecord::count(State state) const {
-  return static_cast<std::size_t>(std::count_if(
-      trials.begin(), trials.end(), [&](const Trial& trial) { return trial.state == state; }));
 }
 
 std::optional<SearchRecord> read_search(const Json& result) {
@@ -211,20 +181,7 @@ std::optional<SearchRecord> read_search(const Json& result) {
         {text_at_path(objective, {"name"}), text_at_path(objective, {"direction"}) == "maximize"});
   }
   search.space = space_of(at_path(written, {"space"}));
-  search.tuner = text_at_path(written, {"tuner"});
-  search.pruner = text_at_path(written, {"pruner"});
-  search.ended = text_at_path(written, {"ended", "text"});
-  if (const Json& ensemble = at_path(written, {"ensemble"}); ensemble.is_object()) {
-    SearchRecord::Ensemble& found = search.ensemble.emplace();
-    found.objective = text_at_path(ensemble, {"objective"});
-    if (const Json& validation = at_path(ensemble, {"validation"}); validation.is_number())
-      found.validation = validation.get<double>();
-    for (const Json& member : elements(at_path(ensemble, {"members"}))) {
-      if (const Json& trial = at_path(member, {"trial"}); trial.is_number_integer())
-        found.members.push_back(trial.get<std::int64_t>());
-    }
-  }
-  search.is_asynchronous = at_path(written, {"asynchronous"}) == true;
+  search.written = written;
   for (const Json& trial : elements(at_path(written, {"trials"}))) {
     search.has_constraints =
         search.has_constraints || !elements(at_path(trial, {"constraints"})).empty();
@@ -249,13 +206,6 @@ std::vector<std::size_t> best_first(const SearchRecord& search) {
   return order;
 }
 
-std::vector<TrainingCurve> own_curves(const ReportInput& input) {
-  std::vector<TrainingCurve> own;
-  std::copy_if(input.curves.begin(), input.curves.end(), std::back_inserter(own),
-               [](const TrainingCurve& curve) { return !trial_in_path(curve.fit); });
-  return own;
-}
-
 std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const ReportInput& input,
                                               std::size_t objective) {
   std::map<std::int64_t, Fits> fits;
@@ -272,7 +222,7 @@ std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const 
       curve = trial.intermediate;
     if (found == fits.end())
       continue;
-    // Behind what was judged, such as the last epoch of a complete trial.
+    // Behind the values of the pruner, such as the last epoch of a complete trial.
     const SearchRecord::Curve whole =
         mean_curve(found->second, search.objectives[objective].name, trial.is_complete());
     for (std::size_t i = 0; i < whole.epochs.size(); ++i) {

@@ -23,8 +23,6 @@ struct SearchRecord {
     bool maximizes = false;
   };
 
-  enum class State { kComplete, kPruned, kPaused, kFailed, kCancelled, kOther };
-
   /// A value at each of some epochs, in their order; NaN where there is none.
   struct Curve {
     std::vector<double> epochs;
@@ -32,43 +30,28 @@ struct SearchRecord {
   };
 
   struct Trial {
+    nlohmann::json written;  ///< as in result.json
     std::int64_t number = 0;
-    State state = State::kOther;
-    std::string state_name;
-    nlohmann::json params;       ///< values by path
-    std::optional<Point> point;  ///< in the space; nothing where they do not fit it
+    std::string state;           ///< "complete", "pruned", "paused", "failed", "cancelled"
+    std::optional<Point> point;  ///< in the space; nothing where the values do not fit it
     std::vector<double> values;  ///< of a complete trial, by objective; NaN where it has none
     double violation = 0;        ///< the sum of the constraints that do not hold; 0: feasible
     Curve intermediate;          ///< of the first objective, as the pruner saw it
-    std::string error;
-    std::optional<std::int64_t> epochs;
 
-    bool is_complete() const noexcept { return state == State::kComplete; }
+    bool is_complete() const { return state == "complete"; }
     bool is_feasible() const noexcept { return violation == 0; }
-  };
-
-  /// What predicts in place of the best trial.
-  struct Ensemble {
-    std::vector<std::int64_t> members;  ///< numbers of trials
-    std::string objective;
-    double validation;  ///< the objective of the validation rows
   };
 
   std::vector<Objective> objectives;
   std::vector<Trial> trials;
-  std::optional<Ensemble> ensemble;
   std::optional<SearchSpace> space;
   std::optional<std::size_t> best;  ///< index of the trial that the run's model was trained by
   std::vector<std::size_t> pareto;  ///< indices of the trials that no other one dominates
   bool has_constraints = false;
-  bool is_asynchronous = false;  ///< another run of the document makes other trials
-  std::string tuner;
-  std::string pruner;
-  std::string ended;  ///< why, as a sentence
+  nlohmann::json written;  ///< as in result.json
 
   /// The value of a trial, to be minimized; NaN where it has none.
   double loss(std::size_t trial, std::size_t objective) const;
-  std::size_t count(State state) const;
 };
 
 /// Nothing where the run was no search.
@@ -79,15 +62,12 @@ std::optional<SearchRecord> read_search(const nlohmann::json& result);
 /// are from feasible, then paused and pruned ones by how far they came, then the others.
 std::vector<std::size_t> best_first(const SearchRecord& search);
 
-/// The curves that belong to no trial: those of the run's own fits.
-std::vector<TrainingCurve> own_curves(const ReportInput& input);
-
 /// The values of an objective by epoch, for each trial; empty where nothing is known.
 ///
-/// For the first objective these are a trial's intermediate values, if it has any: what the pruner
-/// judged, so that the picture explains its decisions. Otherwise they are read from the history of
-/// the trial's fits: the mean over its folds, for the epochs that each of them has. Of a complete
-/// trial, a fold that ended before the others keeps its last value.
+/// For the first objective these are a trial's intermediate values, if it has any: the values
+/// that the pruner compared, so that the picture explains its decisions. Otherwise they are read
+/// from the history of the trial's fits: the mean over its folds, for the epochs that each of them
+/// has. Of a complete trial, a fold that ended before the others keeps its last value.
 std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const ReportInput& input,
                                               std::size_t objective);
 

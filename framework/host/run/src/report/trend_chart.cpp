@@ -1,42 +1,35 @@
 #include <treadle/host/run/trend_chart.h>
 
-#include <cmath>
-
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/version.h>
 
-#include "report/report_html.h"
-#include "report/report_page.h"
+#include "report/blocks.h"
+#include "report/page/report_page.h"
 
 namespace treadle {
 
 std::string render_trends(const std::string& title, const TrendRecorder& recorder,
                           const TrendRecorder::Tags& tags) {
-  nlohmann::json trends = nlohmann::json::array();
+  report::List lines;
   for (const std::string& tag : recorder.expanded(tags)) {
+    nlohmann::json points = nlohmann::json::array();
     const Trend trend = recorder.trend(tag);
-    if (trend.empty())
-      continue;
-    nlohmann::json values = nlohmann::json::array();
     for (const double value : trend.values())
-      values.push_back(std::isfinite(value) ? nlohmann::json(value) : nlohmann::json());
-    trends.push_back({{"name", tag}, {"values", std::move(values)}});
+      points.push_back({points.size() + 1, value});
+    if (!points.empty())
+      lines.push_back({{"label", tag}, {"points", std::move(points)}});
   }
-  if (trends.empty())
+  if (lines.empty())
     throw UsageError("there is no trend to draw: nothing was flushed under these tags");
-  report::PageParts parts;
-  parts["name"] = html::escape(title);
-  parts["kind"] = "trends";
-  parts["version"] = html::escape(std::string(version()));
-  parts["subtitle"] = "";
-  parts["body"] = html::chart_card("Trends", "trends-chart", "",
-                                   "This chart needs JavaScript; a CSV file has its numbers.");
-  parts["data"] =
-      html::script_json({{"curves", nlohmann::json::array()}, {"trends", std::move(trends)}});
-  return report::page(std::move(parts));
+  nlohmann::json drawn = report::chart("lines", {{"x", "epoch"}, {"lines", std::move(lines)}});
+  return report::page({{"title", title},
+                       {"kind", "trends"},
+                       {"version", version()},
+                       {"subtitle", nlohmann::json::array()},
+                       {"blocks", report::List{report::card("Trends", {std::move(drawn)})}}});
 }
 
 void write_trend_chart(const std::filesystem::path& path, const std::string& title,

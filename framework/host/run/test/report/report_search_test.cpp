@@ -8,37 +8,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <treadle/host/run/report.h>
+#include "report_reading.h"
 
 namespace treadle {
 namespace {
 
 using Json = nlohmann::json;
+using reading::card;
+using reading::document_of;
+using reading::find_block;
+using reading::notes;
+using reading::row;
+using reading::text;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-/// The value of the data island, as the page's script would read it.
-Json data_in(const std::string& page) {
-  const std::string open = "<script type=\"application/json\" id=\"report-data\"";
-  const std::size_t begin = page.find('>', page.find(open)) + 1;
-  return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
-}
-
-/// The page without its scripts.
-std::string text_in(std::string page) {
-  for (std::size_t at = page.find("<script"); at != std::string::npos; at = page.find("<script"))
-    page.erase(at, page.find("</script>", at) + 9 - at);
-  return page;
-}
-
-/// A part of the page: from this title to the end of its card.
-std::string card_in(const std::string& page, const std::string& title) {
-  const std::size_t begin = page.find("<h2>" + title + "</h2>");
-  return begin == std::string::npos ? ""
-                                    : page.substr(begin, page.find("</section>", begin) - begin);
-}
 
 EpochSummary epoch(std::int64_t number, double loss) {
   EpochSummary summary;
@@ -113,77 +99,107 @@ ReportInput long_search(std::size_t count) {
   return input;
 }
 
+/// The trials, for charts and tables.
 Json drawn(const ReportInput& input) {
-  return data_in(render_report(input)).at("search");
+  return document_of(input).at("search");
+}
+
+Json of_trials(const Json& search, const std::string& member) {
+  Json values = Json::array();
+  for (const Json& one : search.at("trials"))
+    values.push_back(one.at(member));
+  return values;
+}
+
+/// The numbers of the trials at these places.
+std::vector<std::int64_t> numbers_at(const Json& search, const std::string& places) {
+  std::vector<std::int64_t> numbers;
+  for (const Json& place : search.at(places))
+    numbers.push_back(search["trials"][place.get<std::size_t>()]["number"]);
+  return numbers;
 }
 
 TEST(SearchReport, CountsTheTrialsByStateAndReportsWhyTheSearchEnded) {
-  const std::string card = card_in(render_report(search_run()), "Search");
+  const Json overview = card(document_of(search_run()), "Search");
 
-  EXPECT_THAT(card, HasSubstr("<td>4: 2 complete, 1 pruned, 1 failed</td>"));
-  EXPECT_THAT(card, HasSubstr("<td>all 4 trials were made</td>"));
-  EXPECT_THAT(card, HasSubstr("val_loss <span class=\"spread\">minimized</span>"));
-  EXPECT_THAT(card, HasSubstr("<td>1: val_loss 0.2500</td>"));
-  EXPECT_THAT(card, HasSubstr("<td>tpe</td>"));
-  EXPECT_THAT(card, HasSubstr("<td>asha</td>"));
+  EXPECT_EQ(text(row(overview, "trials")), "4: 2 complete, 1 pruned, 1 failed");
+  EXPECT_EQ(text(row(overview, "ended")), "all 4 trials were made");
+  EXPECT_EQ(text(row(overview, "objective")), "val_loss minimized");
+  EXPECT_EQ(text(row(overview, "best trial")), "1: val_loss 0.25");
+  EXPECT_EQ(text(row(overview, "tuner")), "tpe");
+  EXPECT_EQ(text(row(overview, "pruner")), "asha");
 }
 
-TEST(SearchReport, SaysThatAnAsynchronousSearchIsNotReproduced) {
+TEST(SearchReport, CountsEachStateOnceHoweverItsTrialsAreMixed) {
+  ReportInput input = long_search(5);
+  const char* states[] = {"failed", "cancelled", "failed", "paused", "cancelled"};
+  for (std::size_t i = 0; i < 5; ++i)
+    search_of(input)["trials"][i]["state"] = states[i];
+
+  EXPECT_EQ(text(row(card(document_of(input), "Search"), "trials")),
+            "5: 1 paused, 2 failed, 2 cancelled");
+}
+
+TEST(SearchReport, WarnsThatAnAsynchronousSearchIsNotReproduced) {
   ReportInput input = search_run();
-  EXPECT_THAT(card_in(render_report(input), "Search"), Not(HasSubstr("asynchronous")));
+  EXPECT_THAT(notes(card(document_of(input), "Search")), Not(HasSubstr("asynchronous")));
 
   search_of(input)["asynchronous"] = true;
 
-  EXPECT_THAT(card_in(render_report(input), "Search"),
+  EXPECT_THAT(notes(card(document_of(input), "Search")),
               HasSubstr("The search was asynchronous: its trials depend on which of them ended "
                         "first. Another run of the document may make other ones."));
 }
 
-TEST(SearchReport, SaysThatAnEnsemblePredicts) {
+TEST(SearchReport, ReportsThatAnEnsemblePredicts) {
   ReportInput input = search_run();
-  search_of(input)["ensemble"] = nullptr;  // asked for, and there is none
-  EXPECT_THAT(card_in(render_report(input), "Search"), Not(HasSubstr("ensemble")));
+  search_of(input)["ensemble"] = nullptr;  // requested, and none was built
+  EXPECT_TRUE(row(card(document_of(input), "Search"), "ensemble").is_null());
+  EXPECT_THAT(notes(document_of(input)), Not(HasSubstr("ensemble")));
 
   search_of(input)["ensemble"] = {{"members", {{{"trial", 1}}, {{"trial", 3}}}},
                                   {"objective", "log_loss"},
                                   {"validation", 0.125}};
 
-  const std::string card = card_in(render_report(input), "Search");
-  EXPECT_THAT(card, HasSubstr("<td>trials 1, 3: log_loss 0.1250</td>"));
-  EXPECT_THAT(card, HasSubstr("The ensemble predicts in place of the best trial"));
+  const Json overview = card(document_of(input), "Search");
+  EXPECT_EQ(text(row(overview, "ensemble")), "trials 1, 3: log_loss 0.125");
+  EXPECT_THAT(notes(overview), HasSubstr("The ensemble predicts in place of the best trial"));
 }
 
 TEST(SearchReport, NamesTheBestValuesAndHowToUseThem) {
-  const std::string card = card_in(render_report(search_run()), "Best values: trial 1");
+  const Json best = card(document_of(search_run()), "Best values: trial 1");
 
-  EXPECT_THAT(card, HasSubstr("optimizer.<wbr>learning_rate</th><td><code>0.02</code>"));
-  EXPECT_THAT(card, HasSubstr("optimizer</th><td><code>adamw</code>"));
-  EXPECT_THAT(card, Not(HasSubstr("momentum")));
-  EXPECT_THAT(card, HasSubstr("workflow-runner run best.json"));
+  EXPECT_EQ(row(best, "optimizer.learning_rate"), Json::parse(R"([{"code": {"setting": 0.02}}])"));
+  EXPECT_EQ(row(best, "optimizer"), Json::parse(R"([{"code": {"setting": {"use": "adamw"}}}])"));
+  EXPECT_TRUE(row(best, "optimizer.momentum").is_null());
+  EXPECT_THAT(notes(best), HasSubstr("workflow-runner run best.json"));
 }
 
 TEST(SearchReport, DrawsTheTrialsOfTheRecord) {
   const Json search = drawn(search_run());
 
-  EXPECT_EQ(search["numbers"], Json({0, 1, 2, 3}));
-  EXPECT_EQ(search["states"], Json({"complete", "complete", "pruned", "failed"}));
-  EXPECT_EQ(search["values"], Json::parse("[[0.5, 0.25, null, null]]"));
+  EXPECT_EQ(of_trials(search, "number"), Json({0, 1, 2, 3}));
+  EXPECT_EQ(of_trials(search, "state"), Json({"complete", "complete", "pruned", "failed"}));
+  EXPECT_EQ(of_trials(search, "values"), Json::parse("[[0.5], [0.25], [null], [null]]"));
   EXPECT_EQ(search["best"], 1);
   EXPECT_EQ(search["paths"], Json({"optimizer", "optimizer.learning_rate", "optimizer.momentum"}));
-  EXPECT_EQ(search["params"][1], Json({0.001, 0.02, 0.01, 0.1}));
-  EXPECT_EQ(search["params"][2], Json::parse("[0.45, null, null, null]"));
+  EXPECT_EQ(search["trials"][0]["params"], Json::parse(R"([{"use": "sgd"}, 0.001, 0.45])"));
+  EXPECT_EQ(search["trials"][1]["params"], Json::parse(R"([{"use": "adamw"}, 0.02, null])"));
+  EXPECT_EQ(search["trials"][3]["error"], "the loss of step 3 is <nan>");
 }
 
 TEST(SearchReport, HasTheRangesAndChoicesOfTheSpace) {
-  const Json dimensions = drawn(search_run())["dimensions"];
+  const Json search = drawn(search_run());
+  const Json& dimensions = search["dimensions"];
 
-  EXPECT_EQ(dimensions[0]["choices"], Json({"sgd", "adamw"}));
-  EXPECT_EQ(dimensions[0]["indices"], Json::parse("[0, 1, 1, 1]"));
+  EXPECT_EQ(dimensions[0]["choices"], Json::parse(R"([{"use": "sgd"}, {"use": "adamw"}])"));
+  EXPECT_EQ(of_trials(search, "point"),
+            Json::parse("[[0, 0.001, 0.45], [1, 0.02, null], [1, 0.01, null], [1, 0.1, null]]"));
   EXPECT_EQ(dimensions[1]["log"], true);
   EXPECT_EQ(dimensions[1]["low"], 1e-4);
   EXPECT_EQ(dimensions[1]["high"], 1e-1);
-  EXPECT_EQ(dimensions[1]["conditional"], false);
-  EXPECT_EQ(dimensions[2]["conditional"], true);
+  EXPECT_TRUE(dimensions[1]["when"].is_null());
+  EXPECT_EQ(dimensions[2]["when"], Json::parse(R"({"parent": 0, "choices": [0]})"));
 }
 
 TEST(SearchReport, DoesNotNegateAMaximizedMetric) {
@@ -192,23 +208,21 @@ TEST(SearchReport, DoesNotNegateAMaximizedMetric) {
   search_of(input)["trials"][0]["values"] = {0.875};
   search_of(input)["best_trial"] = 0;
 
-  const std::string page = render_report(input);
+  const Json document = document_of(input);
 
-  EXPECT_EQ(data_in(page)["search"]["values"][0], Json::parse("[0.875, 0.25, null, null]"));
-  EXPECT_THAT(card_in(page, "Search"), HasSubstr("<td>0: accuracy 0.8750</td>"));
-  EXPECT_LT(page.find("<th scope=\"row\">0</th><td>complete</td>"),
-            page.find("<th scope=\"row\">1</th><td>complete</td>"));
+  EXPECT_EQ(of_trials(document["search"], "values"),
+            Json::parse("[[0.875], [0.25], [null], [null]]"));
+  EXPECT_EQ(text(row(card(document, "Search"), "best trial")), "0: accuracy 0.875");
+  EXPECT_THAT(numbers_at(document["search"], "order"), ElementsAre(0, 1, 2, 3));
 }
 
 TEST(SearchReport, LeavesTheTrainingCurvesToTheRunsOwnFits) {
-  const std::string page = render_report(search_run());
-  const Json data = data_in(page);
+  const Json document = document_of(search_run());
 
-  ASSERT_EQ(data["curves"].size(), 1U);
-  EXPECT_EQ(data["curves"][0]["fit"], "final");
-  EXPECT_THAT(text_in(page), Not(HasSubstr("trials/")));
-  EXPECT_THAT(text_in(page), Not(HasSubstr("id=\"fit-chips\"")));
-  EXPECT_EQ(data["search"]["curves"][0].size(), 3U);
+  ASSERT_EQ(document["epochs"]["fits"].size(), 1U);
+  EXPECT_EQ(document["epochs"]["fits"][0]["name"], "final");
+  EXPECT_TRUE(find_block(document, "fits").is_null());
+  EXPECT_EQ(document["search"]["curves"][0].size(), 3U);
 }
 
 TEST(SearchReport, DrawsTheCurvesThatThePrunerSaw) {
@@ -218,14 +232,13 @@ TEST(SearchReport, DrawsTheCurvesThatThePrunerSaw) {
 
   const Json curves = drawn(input)["curves"][0];
 
-  EXPECT_EQ(curves[0],
-            Json::parse(R"({"trial": 0, "epochs": [1, 3, 9], "values": [0.9, null, 0.6]})"));
-  EXPECT_EQ(curves[1], Json::parse(R"({"trial": 1, "epochs": [1, 2], "values": [0.5, 0.25]})"))
-      << "of the history where there are no intermediate values";
+  EXPECT_EQ(curves[0], Json::parse(R"({"trial": 0, "points": [[1, 0.9], [3, null], [9, 0.6]]})"));
+  EXPECT_EQ(curves[1], Json::parse(R"({"trial": 1, "points": [[1, 0.5], [2, 0.25]]})"))
+      << "of the history where no intermediate values were recorded";
 }
 
 // A pruner is not asked after the last epoch, and a fit that stops early ends before.
-TEST(SearchReport, DrawsTheLastEpochOfATrialWhetherItWasJudgedOrNot) {
+TEST(SearchReport, DrawsTheLastEpochOfATrialWhetherThePrunerSawItOrNot) {
   ReportInput input = search_run();
   Json& trials = search_of(input)["trials"];
   trials[0]["intermediate"] = {{{"step", 1}, {"value", 0.75}}, {{"step", 2}, {"value", 0.5}}};
@@ -235,9 +248,9 @@ TEST(SearchReport, DrawsTheLastEpochOfATrialWhetherItWasJudgedOrNot) {
                   {"trials/2", {epoch(1, 0.875)}}};
 
   EXPECT_EQ(drawn(input)["curves"][0],
-            Json::parse(R"([{"trial": 0, "epochs": [1, 2, 3], "values": [0.75, 0.5, 0.25]},
-                            {"trial": 1, "epochs": [1, 2], "values": [0.75, 0.5]},
-                            {"trial": 2, "epochs": [1], "values": [0.875]}])"));
+            Json::parse(R"([{"trial": 0, "points": [[1, 0.75], [2, 0.5], [3, 0.25]]},
+                            {"trial": 1, "points": [[1, 0.75], [2, 0.5]]},
+                            {"trial": 2, "points": [[1, 0.875]]}])"));
 }
 
 TEST(SearchReport, DrawsTheMeanOverTheFoldsOfATrialAsFarAsAllOfThemGo) {
@@ -247,7 +260,7 @@ TEST(SearchReport, DrawsTheMeanOverTheFoldsOfATrialAsFarAsAllOfThemGo) {
   search_of(input)["trials"][2].erase("intermediate");
 
   EXPECT_EQ(drawn(input)["curves"][0][0],
-            Json::parse(R"({"trial": 2, "epochs": [1, 2], "values": [0.75, 0.375]})"));
+            Json::parse(R"({"trial": 2, "points": [[1, 0.75], [2, 0.375]]})"));
 }
 
 TEST(SearchReport, KeepsTheLastValueOfAFoldThatEndedBeforeTheOthers) {
@@ -256,7 +269,7 @@ TEST(SearchReport, KeepsTheLastValueOfAFoldThatEndedBeforeTheOthers) {
                   {"trials/1/fold-2", {epoch(1, 0.5), epoch(2, 0.25)}}};
 
   EXPECT_EQ(drawn(input)["curves"][0][0],
-            Json::parse(R"({"trial": 1, "epochs": [1, 2, 3], "values": [0.75, 0.375, 0.25]})"));
+            Json::parse(R"({"trial": 1, "points": [[1, 0.75], [2, 0.375], [3, 0.25]]})"));
 }
 
 TEST(SearchReport, DrawsTheCurvesOfEachObjective) {
@@ -266,8 +279,8 @@ TEST(SearchReport, DrawsTheCurvesOfEachObjective) {
   const Json curves = drawn(input)["curves"];
 
   ASSERT_EQ(curves.size(), 2U);
-  EXPECT_EQ(curves[0][1]["values"], Json({0.5, 0.25}));
-  EXPECT_EQ(curves[1][1]["values"], Json({0.5, 0.75}));
+  EXPECT_EQ(curves[0][1]["points"], Json::parse("[[1, 0.5], [2, 0.25]]"));
+  EXPECT_EQ(curves[1][1]["points"], Json::parse("[[1, 0.5], [2, 0.75]]"));
 }
 
 TEST(SearchReport, ThinsManyLongCurvesButKeepsTheirEnds) {
@@ -280,51 +293,43 @@ TEST(SearchReport, ThinsManyLongCurvesButKeepsTheirEnds) {
   const Json curves = drawn(input)["curves"][0];
 
   ASSERT_EQ(curves.size(), 1000U);
-  EXPECT_LE(curves[7]["epochs"].size(), 61U);
-  EXPECT_EQ(curves[7]["epochs"].front(), 1);
-  EXPECT_EQ(curves[7]["epochs"].back(), 100);
-  EXPECT_EQ(curves[7]["values"].back(), 1.0 / 100);
+  const Json& points = curves[7]["points"];
+  EXPECT_LE(points.size(), 61U);
+  EXPECT_EQ(points.front()[0], 1);
+  EXPECT_EQ(points.back(), Json({100, 1.0 / 100}));
 }
 
-TEST(SearchReport, ListsTheBestTrialsFirstAndFoldsTheOthers) {
-  const std::string card = card_in(render_report(long_search(53)), "Trials");
-  const std::size_t folded = card.find("<summary>3 more trials</summary>");
+TEST(SearchReport, ListsTheBestTrialsFirst) {
+  const Json document = document_of(long_search(53));
+  const std::vector<std::int64_t> numbers = numbers_at(document["search"], "order");
 
-  ASSERT_NE(folded, std::string::npos);
-  EXPECT_LT(card.find("<th scope=\"row\">52</th>"), card.find("<th scope=\"row\">51</th>"));
-  EXPECT_LT(card.find("<th scope=\"row\">3</th>"), folded);
-  EXPECT_GT(card.find("<th scope=\"row\">2</th>"), folded);
-  EXPECT_NE(card.find("<th scope=\"row\">0</th>"), std::string::npos);
+  ASSERT_EQ(numbers.size(), 53U);
+  EXPECT_EQ(numbers[0], 52);
+  EXPECT_EQ(numbers[1], 51);
+  EXPECT_EQ(numbers[52], 0);
 }
 
 TEST(SearchReport, ListsUnfinishedTrialsBehindCompleteOnes) {
-  const std::string card = card_in(render_report(search_run()), "Trials");
-  std::vector<std::size_t> places;
-  for (const char* number : {"1", "0", "2", "3"})
-    places.push_back(card.find("<th scope=\"row\">" + std::string(number) + "</th>"));
-
-  EXPECT_TRUE(std::is_sorted(places.begin(), places.end())) << card;
-  EXPECT_NE(places.back(), std::string::npos);
-  EXPECT_THAT(card, HasSubstr("the loss of step 3 is &lt;nan&gt;"));
+  EXPECT_THAT(numbers_at(drawn(search_run()), "order"), ElementsAre(1, 0, 2, 3));
 }
 
-TEST(SearchReport, ListsTrialsThatBreakAConstraintBehindThoseThatBreakNone) {
+TEST(SearchReport, ListsTrialsThatViolateAConstraintBehindThoseThatViolateNone) {
   ReportInput input = search_run();
   search_of(input)["trials"][1]["constraints"] = {0.5, -1.0, 0.25};
   search_of(input)["trials"][0]["constraints"] = {-0.5, -1.0, 0.0};
   search_of(input)["best_trial"] = 0;
 
-  const std::string page = render_report(input);
-  const std::string card = card_in(page, "Trials");
+  const Json document = document_of(input);
 
-  EXPECT_LT(card.find("<th scope=\"row\">0</th>"), card.find("<th scope=\"row\">1</th>"));
-  EXPECT_THAT(card, HasSubstr("<td>0.2500</td><td>0.7500</td>"));
-  EXPECT_THAT(page, HasSubstr("Hollow ones break a constraint."));
-  EXPECT_EQ(data_in(page)["search"]["feasible"], Json({true, false, true, true}));
-  EXPECT_THAT(card_in(page, "Search"), HasSubstr("1 of the complete ones break a constraint"));
+  EXPECT_THAT(numbers_at(document["search"], "order"), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(document["search"]["trials"][1]["violation"], 0.75);
+  EXPECT_EQ(of_trials(document["search"], "feasible"), Json({true, false, true, true}));
+  EXPECT_EQ(document["search"]["constrained"], true);
+  EXPECT_THAT(text(row(card(document, "Search"), "trials")),
+              HasSubstr("1 of the complete ones violate a constraint"));
 }
 
-TEST(SearchReport, ShowsTheImportancesLargestFirst) {
+TEST(SearchReport, MeasuresTheImportanceOfEachDimension) {
   ReportInput input = search_run();
   Json& trials = search_of(input)["trials"];
   trials = Json::array();
@@ -337,39 +342,39 @@ TEST(SearchReport, ShowsTheImportancesLargestFirst) {
     trials.push_back(one);
   }
 
-  const std::string page = render_report(input);
-  const std::string card = card_in(page, "Importance");
+  const Json search = drawn(input);
+  const Json& importances = search["importances"][0];
 
-  EXPECT_EQ(data_in(page)["search"]["order"][0], 1);
-  EXPECT_LT(card.find("optimizer.<wbr>learning_rate"), card.find("optimizer.<wbr>momentum"));
-  EXPECT_THAT(card, HasSubstr("momentum <span class=\"spread\">if optimizer is sgd</span>"));
-  EXPECT_THAT(card, HasSubstr("among the best 4 of 40."));
-  EXPECT_LT(page.find("<figcaption>optimizer.learning_rate"), page.find("<figcaption>optimizer<"));
+  EXPECT_GT(importances["shares"][1], 0.5);
+  EXPECT_LT(importances["shares"][0], 0.5);
+  EXPECT_EQ(importances["best"], 4);
+  EXPECT_EQ(importances["trials"], 40);
 }
 
 TEST(SearchReport, CountsNoInfeasibleTrialAmongTheBest) {
+  const auto least_share = [](const ReportInput& input) {
+    const Json shares = drawn(input)["importances"][0]["shares"];
+    return std::min(shares[0].get<double>(), shares[1].get<double>());
+  };
   ReportInput input = long_search(40);
   search_of(input)["space"]["model.kind"] = {{"choice", {"a", "b"}}};
   for (Json& one : search_of(input)["trials"])
     one["params"]["model.kind"] = one["number"].get<int>() % 2 == 0 ? "a" : "b";
-  EXPECT_THAT(card_in(render_report(input), "Importance"), HasSubstr("<td>0.0 %</td>"))
-      << "of the best four, two are of each kind";
+  EXPECT_LT(least_share(input), 0.0005) << "of the best four, two are of each kind";
 
   for (Json& one : search_of(input)["trials"])
     one["constraints"] = {one["params"]["model.kind"] == "a" ? -1 : 1};
 
-  EXPECT_THAT(card_in(render_report(input), "Importance"), Not(HasSubstr("<td>0.0 %</td>")));
+  EXPECT_GT(least_share(input), 0.0005);
 }
 
 TEST(SearchReport, MakesNoImportancesOfTwoTrialsNorOfEqualOnes) {
-  EXPECT_THAT(card_in(render_report(search_run()), "Importance"),
-              HasSubstr("Fewer than three complete trials have a value."));
+  EXPECT_EQ(drawn(search_run())["importances"][0]["best"], 0);
 
   ReportInput equal = long_search(20);
   for (Json& one : search_of(equal)["trials"])
     one["values"] = {0.5};
-  EXPECT_THAT(card_in(render_report(equal), "Importance"),
-              HasSubstr("Nothing sets the best trials apart."));
+  EXPECT_EQ(drawn(equal)["importances"][0]["shares"], Json({0.0}));
 }
 
 TEST(SearchReport, DrawsTheParetoFrontOfTwoObjectives) {
@@ -379,15 +384,14 @@ TEST(SearchReport, DrawsTheParetoFrontOfTwoObjectives) {
   search_of(input)["trials"][1]["values"] = {0.25, 2.0};
   search_of(input)["pareto_trials"] = {0, 1};
 
-  const std::string page = render_report(input);
+  const Json document = document_of(input);
 
-  EXPECT_THAT(page, HasSubstr("<canvas id=\"pareto-chart\""));
-  EXPECT_EQ(data_in(page)["search"]["pareto"], Json({0, 1}));
-  EXPECT_EQ(data_in(page)["search"]["values"][1], Json::parse("[1.0, 2.0, null, null]"));
-  EXPECT_THAT(card_in(page, "Trials of the Pareto front"),
-              HasSubstr("<td>0.2500</td><td>2.0000</td>"));
-  EXPECT_THAT(card_in(page, "Search"), HasSubstr("<td>2 trials</td>"));
-  EXPECT_THAT(page, HasSubstr("<select class=\"chip\" id=\"slices-objective\""));
+  EXPECT_EQ(document["search"]["pareto"], Json({0, 1}));
+  EXPECT_EQ(of_trials(document["search"], "values"),
+            Json::parse("[[0.5, 1.0], [0.25, 2.0], [null, null], [null, null]]"));
+  EXPECT_THAT(numbers_at(document["search"], "pareto"), ElementsAre(0, 1));
+  EXPECT_EQ(text(row(card(document, "Search"), "Pareto front")), "2 trials");
+  EXPECT_EQ(document["search"]["objectives"].size(), 2U);
 }
 
 TEST(SearchReport, ListsTheParetoFrontOfThreeObjectives) {
@@ -398,51 +402,29 @@ TEST(SearchReport, ListsTheParetoFrontOfThreeObjectives) {
   search_of(input)["trials"][1]["values"] = {0.25, 2.0, 40};
   search_of(input)["pareto_trials"] = {0, 1};
 
-  const std::string page = render_report(input);
+  const Json document = document_of(input);
 
-  EXPECT_THAT(page, Not(HasSubstr("<canvas id=\"pareto-chart\"")));
-  EXPECT_THAT(card_in(page, "Pareto front"),
-              HasSubstr("<td>0.2500</td><td>2.0000</td><td>40.0000</td>"));
+  EXPECT_THAT(numbers_at(document["search"], "pareto"), ElementsAre(0, 1));
+  EXPECT_EQ(document["search"]["trials"][1]["values"], Json({0.25, 2.0, 40.0}));
 }
 
-TEST(SearchReport, EscapesWhatComesFromTheDocument) {
-  constexpr const char* kHostile = "</script><b>\"'&";
-  ReportInput input = search_run();
-  search_of(input)["tuner"] = kHostile;
-  search_of(input)["pruner"] = kHostile;
-  search_of(input)["ended"]["text"] = kHostile;
-  search_of(input)["objectives"][0]["name"] = kHostile;
-  search_of(input)["space"] = {{kHostile, {{"choice", {kHostile, "\xFF"}}}}};
-  for (Json& one : search_of(input)["trials"]) {
-    one["params"] = {{kHostile, kHostile}};
-    one["state"] = one["number"] == 3 ? kHostile : one["state"].get<std::string>();
-  }
-
-  const std::string page = render_report(input);
-
-  EXPECT_THAT(page, Not(HasSubstr("<b>\"'&")));
-  EXPECT_THAT(text_in(page), HasSubstr("&lt;/script&gt;&lt;b&gt;&quot;&#39;&amp;"));
-  EXPECT_EQ(data_in(page)["search"]["paths"][0], kHostile);
-}
-
-TEST(SearchReport, HasNoValueWhereThereIsNoNumber) {
+TEST(SearchReport, HasNoValueWhereTheRecordHasNoNumber) {
   ReportInput input = search_run();
   search_of(input)["trials"][0]["values"] = {kNan};
   search_of(input)["trials"][2]["values"] = {0.125};  // of a pruned trial, which has none
+  const Json expected = Json::parse("[[null], [0.25], [null], [null]]");
 
-  const Json search = drawn(input);
-
-  EXPECT_EQ(search["values"][0], Json::parse("[null, 0.25, null, null]"));
+  EXPECT_EQ(of_trials(drawn(input), "values"), expected);
 
   search_of(input)["trials"][0]["values"] = {std::numeric_limits<double>::infinity()};
-  EXPECT_EQ(drawn(input)["values"][0], Json::parse("[null, 0.25, null, null]"));
+  EXPECT_EQ(of_trials(drawn(input), "values"), expected);
 }
 
-TEST(SearchReport, OfOneTrialHasEveryChart) {
-  const std::string page = render_report(long_search(1));
+TEST(SearchReport, OfOneTrialIsDrawn) {
+  const Json document = document_of(long_search(1));
 
-  for (const char* id : {"search-history-chart", "parallel-chart", "slice-0"})
-    EXPECT_THAT(page, HasSubstr("<canvas id=\"" + std::string(id) + "\""));
+  EXPECT_FALSE(find_block(document, "search").is_null());
+  EXPECT_EQ(document["search"]["importances"].size(), 1U);
 }
 
 TEST(SearchReport, WithoutACompleteTrialHasNothingToCompare) {
@@ -451,22 +433,22 @@ TEST(SearchReport, WithoutACompleteTrialHasNothingToCompare) {
     one["state"] = "pruned";
   search_of(input).erase("best_trial");
 
-  const std::string page = render_report(input);
+  const Json document = document_of(input);
 
-  EXPECT_THAT(card_in(page, "Search"), HasSubstr("No trial is complete"));
-  EXPECT_THAT(page, Not(HasSubstr("<canvas id=\"parallel-chart\"")));
-  EXPECT_THAT(page, Not(HasSubstr("<h2>Importance</h2>")));
-  EXPECT_THAT(page, HasSubstr("<canvas id=\"learning-chart\""));
+  EXPECT_THAT(notes(card(document, "Search")), HasSubstr("No trial is complete"));
+  EXPECT_TRUE(document["search"]["importances"].empty());
+  EXPECT_FALSE(document["search"]["curves"][0].empty());
 }
 
 TEST(SearchReport, LeavesOutOfChartsWhatIsNotInTheSpace) {
   ReportInput input = search_run();
   search_of(input)["trials"][0]["params"]["optimizer.learning_rate"] = 7;
 
-  const std::string page = render_report(input);
+  const Json trials = drawn(input)["trials"];
 
-  EXPECT_EQ(data_in(page)["search"]["placed"], Json({false, true, true, true}));
-  EXPECT_THAT(card_in(page, "Trials"), HasSubstr("<td>7</td>"));
+  EXPECT_TRUE(trials[0]["point"].is_null());
+  EXPECT_FALSE(trials[1]["point"].is_null());
+  EXPECT_EQ(trials[0]["params"][1], 7);
 }
 
 TEST(SearchReport, OfARecordWithoutOptionalKeysShowsTheTrials) {
@@ -474,12 +456,13 @@ TEST(SearchReport, OfARecordWithoutOptionalKeysShowsTheTrials) {
   for (const char* key : {"tuner", "pruner", "best_trial", "ended", "space"})
     search_of(input).erase(key);
 
-  const std::string page = render_report(input);
+  const Json document = document_of(input);
 
-  EXPECT_THAT(card_in(page, "Search"), HasSubstr("2 complete"));
-  EXPECT_THAT(card_in(page, "Trials"), HasSubstr("optimizer.momentum"));
-  EXPECT_THAT(page, HasSubstr("<canvas id=\"search-history-chart\""));
-  EXPECT_THAT(page, Not(HasSubstr("<canvas id=\"parallel-chart\"")));
+  EXPECT_THAT(text(row(card(document, "Search"), "trials")), HasSubstr("2 complete"));
+  EXPECT_EQ(document["search"]["paths"],
+            Json({"optimizer", "optimizer.learning_rate", "optimizer.momentum"}));
+  EXPECT_THAT(numbers_at(document["search"], "order"), ElementsAre(1, 0, 2, 3));
+  EXPECT_TRUE(document["search"]["importances"].empty());
 }
 
 TEST(SearchReport, IsMadeOfOddRecordsToo) {
@@ -490,7 +473,7 @@ TEST(SearchReport, IsMadeOfOddRecordsToo) {
         R"({"objectives": {}, "best_trial": -1, "pareto_trials": ["a", 99]})"}) {
     ReportInput input = search_run();
     search_of(input) = Json::parse(odd);
-    EXPECT_NE(card_in(render_report(input), "Search"), "") << odd;
+    EXPECT_FALSE(card(document_of(input), "Search").is_null()) << odd;
   }
 }
 
@@ -498,10 +481,10 @@ TEST(SearchReport, IsAbsentFromARunWithoutASearch) {
   ReportInput input = search_run();
   input.result.erase("search");
 
-  const std::string page = render_report(input);
+  const Json document = document_of(input);
 
-  EXPECT_FALSE(data_in(page).contains("search"));
-  EXPECT_THAT(page, Not(HasSubstr("<h2>Search</h2>")));
+  EXPECT_FALSE(document.contains("search"));
+  EXPECT_TRUE(card(document, "Search").is_null());
 }
 
 }  // namespace

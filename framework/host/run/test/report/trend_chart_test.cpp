@@ -28,10 +28,11 @@ TrendRecorder recorded() {
 TEST(TrendChart, DrawsWhatWasFlushed) {
   const std::string page = render_trends("by hand", recorded(), {"losses"});
 
-  EXPECT_THAT(page, HasSubstr("<title>by hand · trends</title>"));
-  EXPECT_THAT(page, HasSubstr("<canvas id=\"trends-chart\""));
-  EXPECT_THAT(page, HasSubstr("\"trends\":[{\"name\":\"loss\",\"values\":[1.5,null,0.5]},"
-                              "{\"name\":\"\\u003c/script>\",\"values\":[2.0]}]"));
+  EXPECT_THAT(page, HasSubstr("\"kind\":\"trends\""));
+  EXPECT_THAT(page, HasSubstr("\"title\":\"by hand\""));
+  EXPECT_THAT(page,
+              HasSubstr("\"lines\":[{\"label\":\"loss\",\"points\":[[1,1.5],[2,null],[3,0.5]]},"
+                        "{\"label\":\"\\u003c/script>\",\"points\":[[1,2.0]]}]"));
   EXPECT_THAT(page, Not(HasSubstr("\"rate\"")));
   EXPECT_THAT(page, Not(HasSubstr("src=\"http")));
 }

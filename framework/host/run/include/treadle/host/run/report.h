@@ -10,7 +10,7 @@
 
 namespace treadle {
 
-/// What a report shows. Everything is data: rendering needs no run folder and no libtorch.
+/// The input of a report. Everything is data: rendering needs no run folder and no libtorch.
 struct ReportInput {
   std::string name;
   nlohmann::json result;    ///< as result.json, see docs/guide/results.md
@@ -19,9 +19,14 @@ struct ReportInput {
   ModelDrawing model;  ///< empty where nothing is known of the model's parts
 };
 
-/// One self-contained HTML file: curves, metric table, the trials of a search, confusion matrix or
-/// residuals, configuration; light and dark. Chart.js is inside; it loads nothing from anywhere.
-/// Everything that came from the document or the data is escaped.
+/// The content of a report as data: "title", "kind", "version", "subtitle", "blocks" and, where the
+/// run has them, "epochs" and "search". src/report/blocks.h describes the blocks. Numbers are raw;
+/// NaN and infinity become null when the document is written.
+nlohmann::json report_document(const ReportInput& input);
+
+/// The page that shows this document, one self-contained HTML file: curves, metric table, the
+/// trials of a search, confusion matrix or residuals, configuration; light and dark. Its scripts,
+/// Chart.js among them, are inside; it loads nothing from anywhere.
 std::string render_report(const ReportInput& input);
 
 }  // namespace treadle

@@ -1,0 +1,53 @@
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <treadle/host/catalog/workflow_document.h>
+
+#include "report/sections/sections.h"
+#include "result/json_path.h"
+
+namespace treadle::report {
+namespace {
+
+using internal::at_path;
+
+Json written(std::string_view title, std::string text) {
+  return card(title, {Json{{"block", "code"}, {"text", std::move(text)}}}, /*is_folded=*/true);
+}
+
+}  // namespace
+
+Json folds_in_time(const Json& result) {
+  const Json& plan = at_path(result, {"plan"});
+  const Json& folds = at_path(plan, {"folds"});
+  const Json& steps = at_path(plan, {"steps"});
+  if (!folds.is_array() || folds.size() < 2 || !steps.is_number_integer() || steps < 1)
+    return {};
+  return card("Folds in time", {Json{{"block", "stretches"}, {"plan", plan}}});
+}
+
+List background(const ReportInput& input) {
+  const Json& result = input.result;
+  const bool is_model_shown = !at_path(result, {"fold_results"}).is_array();
+  List choices;
+  for (const Json& choice : at_path(result, {"choices"}))
+    choices.push_back(as("setting", choice));
+  List blocks;
+  if (!choices.empty())
+    blocks.push_back(
+        card("What was decided for you", {Json{{"block", "list"}, {"items", choices}}}));
+  blocks.push_back(group({is_model_shown ? Json() : model_card(result),
+                          record("device", at_path(result, {"device"})),
+                          record("environment", at_path(result, {"environment"}))}));
+  if (input.document.is_object())
+    blocks.push_back(written("Configuration", write_workflow(input.document)));
+  if (const Json& extensions = at_path(result, {"extensions"});
+      extensions.is_object() && !extensions.empty()) {
+    blocks.push_back(
+        written("Extensions", extensions.dump(2, ' ', false, Json::error_handler_t::replace)));
+  }
+  return blocks;
+}
+
+}  // namespace treadle::report

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "evaluation/forecast_sample.h"
+#include "evaluation/metric_breakdown.h"
+#include "report/sections/sections.h"
+#include "result/json_path.h"
+
+namespace treadle::report {
+namespace {
+
+using internal::at_path;
+using internal::text_at_path;
+
+/// Of all outputs together and of each, so that the page stays small and quick.
+constexpr std::size_t kMostPoints = 6000;
+constexpr std::size_t kFewestPoints = 20;
+
+/// The name of a table without its target: "residual_sample" of "price/residual_sample".
+std::string name_of(const Json& table) {
+  std::string name = text_at_path(table, {"name"});
+  return name.erase(0, name.rfind('/') + 1);
+}
+
+/// The tables of this name that are not empty, each with its "target", which is empty where the run
+/// has only one.
+List find_tables(const Json& tables, std::string_view name) {
+  List found;
+  for (const Json& table : tables) {
+    if (name_of(table) != name || at_path(table, {"values"}).empty())
+      continue;
+    std::string target = text_at_path(table, {"name"});
+    target.resize(target.size() - std::min(target.size(), name.size() + 1));
+    found.push_back(table);
+    found.back()["target"] = std::move(target);
+  }
+  return found;
+}
+
+/// The tables of the test rows, where there are any.
+List evaluated_tables(const Json& result, std::string_view name) {
+  List of_test = find_tables(at_path(result, {"test", "tables"}), name);
+  return of_test.empty() ? find_tables(at_path(result, {"tables"}), name) : of_test;
+}
+
+/// Shows a table of the result as it is; `head` is above the labels of its rows.
+Json table_card(const std::string& title, Json table, std::string_view kind,
+                std::string_view head = {}) {
+  const std::string target = text_at_path(table, {"target"});
+  table.update({{"block", kind}, {"head", head}});
+  return card(target.empty() ? title : title + ": " + target, {std::move(table)});
+}
+
+/// A chart of tables of the same name.
+Json tables_chart(std::string_view title, std::string_view kind, List tables) {
+  return tables.empty() ? Json() : card(title, {chart(kind, {{"tables", std::move(tables)}})});
+}
+
+/// Numbers that exist once per class, "recall.setosa", as a table with a row per class.
+Json class_card(const Numbers& numbers) {
+  List columns{"class"};
+  List rows;
+  const auto place_of = [](List& list, const Json& head) {
+    const auto found = std::find_if(list.begin(), list.end(), [&](const Json& one) {
+      return (one.is_array() ? one.front() : one) == head;
+    });
+    return static_cast<std::size_t>(found - list.begin());
+  };
+  for (const std::string& name : numbers.names) {
+    if (!is_of_one_class(name))
+      continue;
+    const std::size_t dot = name.find('.');
+    const std::size_t column = place_of(columns, name.substr(0, dot));
+    if (column == columns.size())
+      columns.emplace_back(name.substr(0, dot));
+    const std::size_t row = place_of(rows, name.substr(dot + 1));
+    if (row == rows.size())
+      rows.push_back(Json::array({name.substr(dot + 1)}));
+    rows[row][column] = number_in(numbers.result, name);
+  }
+  return card("By class", {table(std::move(columns), std::move(rows))});
+}
+
+/// Every n-th row with six digits, which no screen can tell from more.
+Json thinned(const Json& rows, std::size_t stride) {
+  Json kept = Json::array();
+  for (std::size_t i = 0; i < rows.size(); i += stride) {
+    kept.push_back(rows[i]);
+    for (Json& value : kept.back()) {
+      std::array<char, 32> text{};
+      if (value.is_number_float()) {
+        std::snprintf(text.data(), text.size(), "%.6g", value.get<double>());
+        value = std::strtod(text.data(), nullptr);
+      }
+    }
+  }
+  return kept;
+}
+
+/// The actual and the predicted values, or how often which difference occurs, by output.
+List residual_tables(const Json& result, std::string_view name) {
+  List tables = find_tables(at_path(result, {"tables"}), name);
+  const Json& targets = at_path(result, {"data", "targets"});
+  for (Json& table : tables) {
+    if (table["target"] == "" && targets.is_array() && targets.size() == 1)
+      table["target"] = at_path(targets.front(), {"name"});
+    const std::size_t outputs = table.value("outputs", std::size_t{1});
+    const std::size_t most = std::max(kMostPoints, kFewestPoints * outputs);
+    table["values"] = thinned(table["values"], (table["values"].size() + most - 1) / most);
+  }
+  return tables;
+}
+
+List forecast_blocks(const Json& result) {
+  List blocks{group({tables_chart("Forecasts", "forecasts",
+                                  evaluated_tables(result, internal::ForecastSample::kTable)),
+                     tables_chart("By step of the horizon", "by_step",
+                                  evaluated_tables(result, internal::MetricsByStep::kTable))})};
+  for (const Json& table : evaluated_tables(result, internal::MetricsBySeries::kTable))
+    blocks.push_back(table_card("By series", table, "numbers", "series"));
+  return blocks;
+}
+
+List residual_blocks(const Json& result) {
+  List samples = residual_tables(result, "residual_sample");
+  Json errors;
+  if (samples.size() > 1 || (!samples.empty() && samples[0].value("outputs", 1) > 1))
+    errors = card("Error by output", {Json{{"block", "errors"}, {"tables", samples}}});
+  return {group({tables_chart("Predicted and actual", "scatter", std::move(samples)),
+                 tables_chart("Residuals", "histogram",
+                              residual_tables(result, "residual_histogram"))}),
+          std::move(errors)};
+}
+
+}  // namespace
+
+List result_tables(const Json& result, const Numbers& numbers) {
+  constexpr std::size_t kMostClassesBeside = 6;
+  constexpr std::string_view kShown[] = {"confusion_matrix",
+                                         "residual_sample",
+                                         "residual_histogram",
+                                         internal::ForecastSample::kTable,
+                                         internal::MetricsByStep::kTable,
+                                         internal::MetricsBySeries::kTable};
+  const Json& tables = at_path(result, {"tables"});
+  List by_class;
+  bool are_small = true;
+  for (const Json& matrix : find_tables(tables, "confusion_matrix")) {
+    by_class.push_back(table_card("Confusion matrix", matrix, "confusion"));
+    are_small = are_small && matrix.at("values").size() <= kMostClassesBeside;
+  }
+  const bool are_beside = are_small && !by_class.empty();
+  by_class.push_back(class_card(numbers));
+  List blocks = are_beside ? List{group(std::move(by_class))} : std::move(by_class);
+  append(blocks, forecast_blocks(result));
+  append(blocks, residual_blocks(result));
+  for (const Json& table : tables) {
+    const bool is_shown =
+        std::find(std::begin(kShown), std::end(kShown), name_of(table)) != std::end(kShown);
+    if (!is_shown && !at_path(table, {"values"}).empty())
+      blocks.push_back(table_card(text_at_path(table, {"name"}), table, "numbers"));
+  }
+  return blocks;
+}
+
+}  // namespace treadle::report
