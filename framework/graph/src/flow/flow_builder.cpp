@@ -4,7 +4,7 @@
 
 #include <treadle/base/error.h>
 
-#include "flow/assemble.h"
+#include "flow/assembly/assemble.h"
 #include "flow/flow_step.h"
 
 // Verbs only record steps; nothing is checked before build(), so that all mistakes are reported at
@@ -103,7 +103,7 @@ FlowBuilder& FlowBuilder::at(std::vector<std::string> tags) {
 FlowBuilder& FlowBuilder::mixture_of_experts(const Part& router, std::vector<Part> experts,
                                              Mixture mixture) {
   // FlowStep::parts has the router first; so do the callees of the nodes (callee_names() in
-  // assemble.cpp).
+  // callees.cpp).
   experts.insert(experts.begin(), router);
   add({.verb = Verb::kMixtureOfExperts, .parts = std::move(experts), .mixture = mixture});
   return *this;

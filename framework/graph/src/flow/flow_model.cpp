@@ -11,8 +11,9 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-#include "flow/assemble.h"
+#include "flow/assembly/assemble.h"
 #include "flow/flow_step.h"
+#include "flow/wire.h"
 #include "run/graph_data.h"
 
 // A flow as the model for given data and loss: matches the flow's inputs with the data's ports by
@@ -155,7 +156,7 @@ bool have_same_positions(const std::vector<OutputSpec>& outputs) {
   });
 }
 
-/// What one end that is cut into all outputs looks like.
+/// The shape of one end that is cut into all outputs.
 std::vector<std::int64_t> joined_shape(const std::vector<OutputSpec>& outputs) {
   std::vector<std::int64_t> shape = outputs.front().shape;
   for (std::size_t i = 1; i < outputs.size(); ++i)
@@ -176,7 +177,7 @@ bool fits_output(const TensorSpec& given, const TensorSpec& required) {
   return true;
 }
 
-/// The flow with its outputs in the loss' order, where names say which is which.
+/// The flow with its outputs in the order of the loss, where their names match.
 FlowBuilder with_outputs(const FlowBuilder& flow, const ModelSpec& spec) {
   std::vector<std::string> names;
   for (const OutputSpec& output : spec.outputs)

@@ -9,9 +9,6 @@
 
 namespace treadle::graph {
 
-/// Flows and graphs within each other: a forward goes as deep on the stack, and so does building.
-inline constexpr std::size_t kMostLevels = 100;
-
 /// Wires a flow, makes its layers and checks sizes. `spec` null: sizes are not known. With any
 /// problem: null, and `problems` has all of them. `levels`: how many flows stand in each other
 /// here, this one included.
