@@ -177,6 +177,14 @@ nlohmann::json to_json(const ResultTable& table) {
   return fields::written(table);
 }
 
+nlohmann::json to_json(const PrequentialResult& result) {
+  return fields::written(result);
+}
+
+nlohmann::json to_json(const StructureResult& result) {
+  return fields::written(result);
+}
+
 nlohmann::json to_json(const ModelInfo& info) {
   return fields::written(info);
 }

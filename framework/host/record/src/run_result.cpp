@@ -151,6 +151,10 @@ RunResult run_result_from(const nlohmann::json& stored, const std::string& place
   return fields::read<RunResult>(stored, place);
 }
 
+nlohmann::json to_json(const DeviceResult& result) {
+  return fields::written(result);
+}
+
 nlohmann::json to_json(const StageResult& result) {
   return fields::written(result);
 }

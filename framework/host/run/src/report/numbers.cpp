@@ -1,66 +1,71 @@
 #include "report/numbers.h"
 
-#include <algorithm>
-
-#include "result/json_path.h"
+#include <cmath>
 
 namespace treadle::report {
 namespace {
 
-using internal::at_path;
-using internal::text_at_path;
+/// The reason where it is undefined.
+Json shown(const Number& number) {
+  return number.is_undefined() ? as("unknown", number.why()) : Json(number);
+}
 
 /// Means over folds with their deviations.
-Json over_folds(const Json& result) {
-  const auto moments = [](const Json& mean, const Json& deviation) {
-    return mean.is_null() ? Json() : Json{{"mean", mean}, {"deviation", deviation}};
+Record over_folds(const CrossValidationResult& folds) {
+  const auto moments = [&](const std::string& name, const Number& mean, const Number& deviation) {
+    if (mean.is_known())
+      return Json{{"mean", mean}, {"deviation", deviation}};
+    const auto reason = folds.undefined.find(name);
+    return reason == folds.undefined.end() ? shown(mean) : as("unknown", reason->second);
   };
-  Json record{{"loss", moments(at_path(result, {"mean_loss"}), at_path(result, {"std_loss"}))},
-              {"metrics", Json::object()},
-              {"undefined", at_path(result, {"undefined"})}};
-  const Json& means = at_path(result, {"mean_metrics"});
-  for (const auto& [name, mean] : means.items())
-    record["metrics"][name] = moments(mean, at_path(result, {"std_metrics", name}));
+  Record record{{"loss", moments("loss", folds.mean_loss, folds.std_loss)}};
+  for (std::size_t i = 0; i < folds.mean_metrics.size(); ++i) {
+    const MetricValue& mean = folds.mean_metrics[i];
+    record[mean.name] =
+        moments(mean.name, mean.value,
+                i < folds.std_metrics.size() ? folds.std_metrics[i].value : Number(NAN));
+  }
   return record;
 }
 
-/// The record of these rows; without one of its own, a training has its numbers at its top.
-Json record_of(const Json& training, const std::string& rows) {
-  const Json& own = at_path(training, {rows});
-  return own.is_object() ? own
-                         : Json{{"loss", at_path(training, {"final_loss"})},
-                                {"metrics", at_path(training, {"metrics"})},
-                                {"undefined", at_path(training, {"undefined"})}};
+/// Of these rows; of a training without them, its last loss.
+Record numbers_of(const FitResult& training, const std::string& rows) {
+  const Scores* const scores = rows == "test"          ? (training.test ? &*training.test : nullptr)
+                               : rows == "prequential" ? training.validated()
+                               : training.validation   ? &*training.validation
+                                                       : nullptr;
+  return scores != nullptr ? record_of(*scores) : record_of({training.final_loss, {}});
 }
 
 }  // namespace
 
-Numbers read_numbers(const Json& result) {
-  const Json& folds = at_path(result, {"fold_results"});
+Record record_of(const Scores& scores) {
+  Record record{{"loss", shown(scores.loss)}};
+  for (const MetricValue& metric : scores.metrics)
+    record[metric.name] = shown(metric.value);
+  return record;
+}
+
+Numbers read_numbers(const RunResult& result) {
+  const std::optional<CrossValidationResult>& folds = result.cross_validation;
   Numbers numbers;
-  if (text_at_path(result, {"folds_evaluated_on"}) == "test")
+  if (folds && folds->evaluated_on() == "test")
     numbers.rows = "test";
-  else if (at_path(result, {"prequential"}).is_object())
+  else if (result.training.prequential)
     numbers.rows = "prequential";
   else
-    numbers.rows =
-        folds.is_array() || at_path(result, {"validation"}).is_object() ? "validation" : "training";
-  numbers.result = folds.is_array() ? over_folds(result) : record_of(result, numbers.rows);
-  numbers.test = at_path(result, {"test"});
-  for (const Json& fold : folds)
-    numbers.folds.push_back(record_of(fold, numbers.rows));
+    numbers.rows = folds || result.training.validation ? "validation" : "training";
+  numbers.result = folds ? over_folds(*folds) : numbers_of(result.training, numbers.rows);
+  if (result.training.test)
+    numbers.test = record_of(*result.training.test);
+  if (folds) {
+    for (const FitResult& fold : folds->fold_results)
+      numbers.folds.push_back(numbers_of(fold, numbers.rows));
+  }
   numbers.label = "loss";
-  if (at_path(result, {"transformed_target"}) == true)
+  if (result.training.transformed_target)
     numbers.label = List{"loss ", as("soft", "of the transformed target")};
-  const Json& metrics = at_path(numbers.result, {"metrics"});
-  for (const Json& metric : at_path(result, {"metric_list"})) {
-    if (const std::string name = text_at_path(metric, {"name"}); metrics.contains(name))
-      numbers.names.push_back(name);
-  }
-  for (const auto& [name, unused] : metrics.items()) {
-    if (std::find(numbers.names.begin(), numbers.names.end(), name) == numbers.names.end())
-      numbers.names.push_back(name);
-  }
+  numbers.metrics = result.metrics();
   return numbers;
 }
 
@@ -68,11 +73,9 @@ bool is_of_one_class(const std::string& metric) {
   return metric.find('.') != std::string::npos;
 }
 
-Json number_in(const Json& record, const std::string& name) {
-  const Json& number =
-      name == "loss" ? at_path(record, {name}) : at_path(record, {"metrics", name});
-  const Json& reason = at_path(record, {"undefined", name});
-  return number.is_null() && reason.is_string() ? as("unknown", reason) : number;
+Json number_in(const Record& record, const std::string& name) {
+  const auto found = record.find(name);
+  return found == record.end() ? Json() : found->second;
 }
 
 }  // namespace treadle::report

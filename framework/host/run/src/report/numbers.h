@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,26 +11,29 @@
 
 namespace treadle::report {
 
-/// The loss and the metrics of a run. A record of them is "loss", "metrics" by name, and reasons in
-/// "undefined".
+/// "loss" and metrics by name, as values of a block.
+using Record = std::map<std::string, Json>;
+
+/// The loss and the metrics of a run.
 struct Numbers {
   /// The rows of `result`: "validation", "training" without any, "test" where folds are tested, or
   /// "prequential".
   std::string rows;
-  Json result;  ///< a record; of several folds each number is a mean with its deviation
-  Json test;    ///< the record of the test rows; null without any
-  List folds;   ///< a record for each fold; empty for a single training
-  Json label;   ///< of the loss
-  /// Of the metrics: those of the document in its order, then others by name.
-  std::vector<std::string> names;
+  Record result;                     ///< of several folds each number is a mean with its deviation
+  std::optional<Record> test;        ///< of the test rows
+  std::vector<Record> folds;         ///< empty for a single training
+  Json label;                        ///< of the loss
+  std::vector<MetricValue> metrics;  ///< names and directions, in the document's order
 };
 
-Numbers read_numbers(const Json& result);
+Numbers read_numbers(const RunResult& result);
+
+Record record_of(const Scores& scores);
 
 /// "recall.setosa" belongs to one class.
 bool is_of_one_class(const std::string& metric);
 
-/// The loss or a metric of a record, or the reason why it has none.
-Json number_in(const Json& record, const std::string& name);
+/// The loss or a metric of a record; null where it has none.
+Json number_in(const Record& record, const std::string& name);
 
 }  // namespace treadle::report

@@ -11,17 +11,16 @@
 namespace treadle {
 namespace {
 
-using internal::at_path;
 using internal::text_at_path;
 using report::append;
 using report::List;
 
 /// Name and date, task, folds and model.
-List subtitle(const nlohmann::json& result, std::size_t folds) {
-  const nlohmann::json& architecture = at_path(result, {"model_info", "architecture"});
-  List parts{at_path(result, {"started_at"}), at_path(result, {"task"}),
+List subtitle(const RunResult& result, std::size_t folds) {
+  const nlohmann::json& architecture = result.training.model_info.architecture;
+  List parts{result.started_at, result.task,
              folds > 0 ? std::to_string(folds) + "-fold cross-validation" : "",
-             architecture.is_object() ? at_path(architecture, {"use"}) : architecture};
+             architecture.is_object() ? internal::at_path(architecture, {"use"}) : architecture};
   std::erase_if(parts, [](const nlohmann::json& part) { return part.is_null() || part == ""; });
   return parts;
 }
@@ -38,31 +37,31 @@ ReportInput without_trials(ReportInput input) {
 
 nlohmann::json report_document(const ReportInput& given) {
   const ReportInput input = without_trials(given);
-  const nlohmann::json& result = input.result;
+  const RunResult& result = input.result;
   const report::Numbers numbers = report::read_numbers(result);
   nlohmann::json document{{"title", input.name},
                           {"kind", "training report"},
-                          {"version", text_at_path(result, {"environment", "treadle"})},
+                          {"version", text_at_path(result.environment, {"treadle"})},
                           {"subtitle", subtitle(result, numbers.folds.size())}};
   List blocks{report::headline(result, numbers), report::result_section(input, numbers),
               report::baselines(result, numbers)};
-  if (const std::optional<report::SearchRecord> search = report::read_search(result)) {
-    document["search"] = report::search_data(*search, given);
-    append(blocks, report::search_section(*search));
+  if (result.search) {
+    const report::SearchRecord search = report::read_search(*result.search);
+    document["search"] = report::search_data(search, given);
+    append(blocks, report::search_section(search));
   }
-  blocks.push_back(report::folds_in_time(result));
-  for (const nlohmann::json& structure : at_path(result, {"structures"}))
-    blocks.push_back(report::record("structure", structure));
-  if (const nlohmann::json& tested = at_path(result, {"prequential"});
-      !at_path(tested, {"windows"}).empty())
-    blocks.push_back(report::record("adaptation", tested));
+  blocks.push_back(report::folds_in_time(result.plan));
+  for (const StructureResult& structure : result.training.structures)
+    blocks.push_back(report::record("structure", to_json(structure)));
+  if (result.training.prequential && !result.training.prequential->windows.empty())
+    blocks.push_back(report::record("adaptation", to_json(*result.training.prequential)));
   const nlohmann::json epochs = report::epochs_of(input, numbers);
   if (!epochs.is_null())
     document["epochs"] = epochs;
   append(blocks, report::curves(epochs, numbers));
   append(blocks, report::result_tables(result, numbers));
   blocks.push_back(report::model_parts(input.model));
-  blocks.push_back(report::record("data", at_path(result, {"data"})));
+  blocks.push_back(report::record("data", result.data));
   append(blocks, report::background(input));
   std::erase_if(blocks, [](const nlohmann::json& block) { return block.is_null(); });
   document["blocks"] = std::move(blocks);

@@ -11,32 +11,15 @@
 #include <treadle/base/error.h>
 #include <treadle/core/history/history.h>
 
-#include "result/json_path.h"
 #include "store/trial_paths.h"
 
 namespace treadle::report {
 namespace {
 
-using internal::at_path;
-using internal::text_at_path;
 using internal::trial_in_path;
 using Json = nlohmann::json;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-/// The elements of an array; nothing of any other value.
-const Json::array_t& elements(const Json& value) {
-  static const Json::array_t kNothing;
-  return value.is_array() ? value.get_ref<const Json::array_t&>() : kNothing;
-}
-
-double number_or(const Json& value, double otherwise) {
-  return value.is_number() ? value.get<double>() : otherwise;
-}
-
-std::optional<std::int64_t> integer_of(const Json& value) {
-  return value.is_number_integer() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
-}
 
 std::optional<SearchSpace> space_of(const Json& written) {
   if (!written.is_object())
@@ -58,33 +41,29 @@ std::optional<Point> point_of(const std::optional<SearchSpace>& space, const Jso
   }
 }
 
-SearchRecord::Trial trial_of(const Json& written, std::size_t place, const SearchRecord& search) {
+SearchRecord::Trial trial_of(const SearchResult::Trial& result, const SearchRecord& search) {
   SearchRecord::Trial trial;
-  trial.written = written;
-  trial.number =
-      integer_of(at_path(written, {"number"})).value_or(static_cast<std::int64_t>(place));
-  trial.state = text_at_path(written, {"state"});
-  trial.point = point_of(search.space, at_path(written, {"params"}));
-  for (const Json& value : elements(at_path(written, {"values"})))
-    trial.values.push_back(trial.is_complete() ? number_or(value, kNone) : kNone);
-  trial.values.resize(search.objectives.size(), kNone);
-  for (const Json& constraint : elements(at_path(written, {"constraints"}))) {
-    const double value = number_or(constraint, kNone);
+  trial.result = &result;
+  trial.point = point_of(search.space, result.params);
+  if (trial.is_complete())
+    trial.values.assign(result.values.begin(), result.values.end());
+  trial.values.resize(search.objectives().size(), kNone);
+  for (const Number& constraint : result.constraints) {
     // A constraint that is not a number does not hold.
-    trial.violation +=
-        std::isnan(value) ? std::numeric_limits<double>::infinity() : std::max(value, 0.0);
+    trial.violation += constraint.is_known() ? std::max(constraint.value(), 0.0)
+                                             : std::numeric_limits<double>::infinity();
   }
-  for (const Json& one : elements(at_path(written, {"intermediate"}))) {
-    trial.intermediate.epochs.push_back(number_or(at_path(one, {"step"}), kNone));
-    trial.intermediate.values.push_back(number_or(at_path(one, {"value"}), kNone));
+  for (const SearchResult::Intermediate& one : result.intermediate) {
+    trial.intermediate.epochs.push_back(static_cast<double>(one.step));
+    trial.intermediate.values.push_back(one.value);
   }
   return trial;
 }
 
-std::optional<std::size_t> place_of(const SearchRecord& search, const Json& number) {
+std::optional<std::size_t> place_of(const SearchRecord& search, std::int64_t number) {
   const auto found = std::find_if(
       search.trials.begin(), search.trials.end(),
-      [&](const SearchRecord::Trial& trial) { return integer_of(number) == trial.number; });
+      [&](const SearchRecord::Trial& trial) { return number == trial.result->number; });
   if (found == search.trials.end())
     return std::nullopt;
   return static_cast<std::size_t>(found - search.trials.begin());
@@ -145,50 +124,40 @@ Rank rank_of(const SearchRecord& search, std::size_t place) {
   const SearchRecord::Trial& trial = search.trials[place];
   if (!trial.is_complete()) {
     const std::vector<double>& steps = trial.intermediate.epochs;
-    const double last =
-        number_or(at_path(trial.written, {"epochs"}), steps.empty() ? 0 : steps.back());
-    const Group group = trial.state == "paused"   ? kPaused
-                        : trial.state == "pruned" ? kPruned
-                                                  : kWithout;
-    return {group, group == kWithout ? 0 : -last, trial.number};
+    const double last = steps.empty() ? 0 : steps.back();
+    const std::string& state = trial.result->state;
+    const Group group = state == "paused" ? kPaused : state == "pruned" ? kPruned : kWithout;
+    return {group, group == kWithout ? 0 : -last, trial.result->number};
   }
   if (!trial.is_feasible())
-    return {kInfeasible, trial.violation, trial.number};
-  if (search.objectives.size() == 1) {
+    return {kInfeasible, trial.violation, trial.result->number};
+  if (search.objectives().size() == 1) {
     const double loss = search.loss(place, 0);
     return {kFeasible, std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss,
-            trial.number};
+            trial.result->number};
   }
   const bool is_on_front =
       std::find(search.pareto.begin(), search.pareto.end(), place) != search.pareto.end();
-  return {kFeasible, is_on_front ? 0 : 1, trial.number};
+  return {kFeasible, is_on_front ? 0 : 1, trial.result->number};
 }
 
 }  // namespace
 
 double SearchRecord::loss(std::size_t trial, std::size_t objective) const {
   const double value = trials[trial].values[objective];
-  return objectives[objective].maximizes ? -value : value;
+  return objectives()[objective].maximizes ? -value : value;
 }
 
-std::optional<SearchRecord> read_search(const Json& result) {
-  const Json& written = at_path(result, {"search"});
-  if (!written.is_object())
-    return std::nullopt;
+SearchRecord read_search(const SearchResult& result) {
   SearchRecord search;
-  for (const Json& objective : elements(at_path(written, {"objectives"}))) {
-    search.objectives.push_back(
-        {text_at_path(objective, {"name"}), text_at_path(objective, {"direction"}) == "maximize"});
+  search.result = &result;
+  search.space = space_of(result.space);
+  for (const SearchResult::Trial& trial : result.trials) {
+    search.has_constraints = search.has_constraints || !trial.constraints.empty();
+    search.trials.push_back(trial_of(trial, search));
   }
-  search.space = space_of(at_path(written, {"space"}));
-  search.written = written;
-  for (const Json& trial : elements(at_path(written, {"trials"}))) {
-    search.has_constraints =
-        search.has_constraints || !elements(at_path(trial, {"constraints"})).empty();
-    search.trials.push_back(trial_of(trial, search.trials.size(), search));
-  }
-  search.best = place_of(search, at_path(written, {"best_trial"}));
-  for (const Json& number : elements(at_path(written, {"pareto_trials"}))) {
+  search.best = place_of(search, result.best_trial);
+  for (const std::int64_t number : result.pareto_trials.value_or(std::vector<std::int64_t>())) {
     if (const auto place = place_of(search, number))
       search.pareto.push_back(*place);
   }
@@ -216,7 +185,7 @@ std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const 
   }
   std::vector<SearchRecord::Curve> curves;
   for (const SearchRecord::Trial& trial : search.trials) {
-    const auto found = fits.find(trial.number);
+    const auto found = fits.find(trial.result->number);
     SearchRecord::Curve& curve = curves.emplace_back();
     if (objective == 0)
       curve = trial.intermediate;
@@ -224,7 +193,7 @@ std::vector<SearchRecord::Curve> trial_curves(const SearchRecord& search, const 
       continue;
     // Behind the values of the pruner, such as the last epoch of a complete trial.
     const SearchRecord::Curve whole =
-        mean_curve(found->second, search.objectives[objective].name, trial.is_complete());
+        mean_curve(found->second, search.objectives()[objective].name, trial.is_complete());
     for (std::size_t i = 0; i < whole.epochs.size(); ++i) {
       if (curve.epochs.empty() || whole.epochs[i] > curve.epochs.back()) {
         curve.epochs.push_back(whole.epochs[i]);

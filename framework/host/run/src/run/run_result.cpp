@@ -189,7 +189,7 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
   }
   add_facts_of_run(run, baseline_memory, result);
   saying_how_to_go_on(run.folder, [&] { run.log.finish(names); });
-  const ReportInput report{run.workflow().name, to_json(result), run.workflow().resolved,
+  const ReportInput report{run.workflow().name, result, run.workflow().resolved,
                            run.log.curves(names), plan.chosen().drawing};
   saying_how_to_go_on(run.folder, [&] {
     if (study != nullptr) {

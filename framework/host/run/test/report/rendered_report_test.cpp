@@ -6,6 +6,7 @@
 #include <treadle/host/run/trend_chart.h>
 
 #include "browser.h"
+#include "report_reading.h"
 
 namespace treadle {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using Json = nlohmann::json;
 using reading::show_page;
 using reading::Shown;
+using reading::WrittenInput;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -42,8 +44,8 @@ std::vector<EpochSummary> epochs_of(int count) {
 }
 
 /// A run with a block of every kind that a run without a search has.
-ReportInput run_of(const std::string& name) {
-  ReportInput input;
+WrittenInput run_of(const std::string& name) {
+  WrittenInput input;
   input.name = name;
   input.document = Json{{"treadle", 1}, {"name", name}};
   input.result = Json::parse(R"({
@@ -108,8 +110,8 @@ ReportInput run_of(const std::string& name) {
 }
 
 /// A search with conditions, constraints, two objectives, and trials of every state.
-ReportInput search_of(const std::string& name) {
-  ReportInput input = run_of(name);
+WrittenInput search_of(const std::string& name) {
+  WrittenInput input = run_of(name);
   input.result["search"] = Json::parse(R"({
     "tuner": "tpe", "objectives": [{"name": "val_loss", "direction": "minimize"},
                                    {"name": "accuracy", "direction": "maximize"}],
@@ -140,30 +142,31 @@ ReportInput search_of(const std::string& name) {
 
 /// These two as they are shown; several tests look at them.
 const std::string& shown_run() {
-  static const std::string kDom = show_page(render_report(run_of("iris"))).dom;
+  static const std::string kDom = show_page(render_report(run_of("iris").input())).dom;
   return kDom;
 }
 const std::string& shown_search() {
-  static const std::string kDom = show_page(render_report(search_of("iris"))).dom;
+  static const std::string kDom = show_page(render_report(search_of("iris").input())).dom;
   return kDom;
 }
 
 TEST_F(RenderedReport, CausesNoErrorWhateverNamesAre) {
   for (const std::string& name : {std::string(kHostile), std::string(5000, 'x')}) {
-    for (const ReportInput& input : {run_of(name), search_of(name)}) {
-      const Shown shown = show_page(render_report(input));
+    for (const WrittenInput& input : {run_of(name), search_of(name)}) {
+      const Shown shown = show_page(render_report(input.input()));
       EXPECT_EQ(shown.console, "") << name.substr(0, 40);
       EXPECT_THAT(shown.dom, HasSubstr("<footer>Written by Treadle 0.1.0."));
     }
   }
-  const Shown empty = show_page(render_report({"empty", {}, {}, {}, {}}));
+  const Shown empty = show_page(render_report(WrittenInput{"empty", {}, {}, {}, {}}.input()));
   EXPECT_EQ(empty.console, "");
   EXPECT_THAT(empty.dom, HasSubstr("<h1>empty</h1>"));
 }
 
 TEST_F(RenderedReport, ShowsForeignNamesAsText) {
   const std::string dom =
-      show_page(render_report(run_of(kHostile)), "document.body.append(document.title);").dom;
+      show_page(render_report(run_of(kHostile).input()), "document.body.append(document.title);")
+          .dom;
   const std::string shown = kShown;
 
   EXPECT_THAT(dom, HasSubstr(shown + " · training report"));
@@ -193,10 +196,10 @@ TEST_F(RenderedReport, WritesNumbersForPeople) {
 }
 
 TEST_F(RenderedReport, ShowsADashAndTheReasonForAnUnknownNumber) {
-  ReportInput input = run_of("iris");
+  WrittenInput input = run_of("iris");
   input.result.erase("prequential");
 
-  const std::string dom = show_page(render_report(input)).dom;
+  const std::string dom = show_page(render_report(input.input())).dom;
 
   EXPECT_THAT(dom, HasSubstr("<span title=\"no rows of class b\" aria-label=\"unknown: no rows of "
                              "class b\">–</span>"));
@@ -205,13 +208,13 @@ TEST_F(RenderedReport, ShowsADashAndTheReasonForAnUnknownNumber) {
 }
 
 TEST_F(RenderedReport, ShowsMeansWithDeviations) {
-  ReportInput input = run_of("iris");
+  WrittenInput input = run_of("iris");
   input.result.erase("prequential");
   input.result.update({{"mean_loss", 0.5},
                        {"std_loss", 0.25},
                        {"fold_results", {{{"total_epochs", 3}}, {{"total_epochs", 2}}}}});
 
-  EXPECT_THAT(show_page(render_report(input)).dom,
+  EXPECT_THAT(show_page(render_report(input.input())).dom,
               HasSubstr("<td>0.5000<small class=\"spread\"> ± 0.2500</small></td>"));
 }
 
@@ -233,7 +236,7 @@ TEST_F(RenderedReport, ShowsTheErrorOfEachOutput) {
 }
 
 TEST_F(RenderedReport, DescribesTheDataWithTypesMissingValuesAndClasses) {
-  ReportInput input = run_of("iris");
+  WrittenInput input = run_of("iris");
   const std::string& dom = shown_run();
 
   EXPECT_THAT(dom, HasSubstr("<th scope=\"row\">rows</th><td>200</td>"));
@@ -249,7 +252,7 @@ TEST_F(RenderedReport, DescribesTheDataWithTypesMissingValuesAndClasses) {
       {"targets",
        {{{"name", "kind"}, {"classes", classes}},
         {{"name", "size"}, {"numbers", {{{"smallest", 1}, {"mean", 2}, {"largest", 3}}}}}}}};
-  const std::string stream = show_page(render_report(input)).dom;
+  const std::string stream = show_page(render_report(input.input())).dom;
 
   EXPECT_THAT(stream, HasSubstr("<td>a stream</td>"));
   EXPECT_THAT(stream, HasSubstr("<td>the first 100</td>"));
@@ -284,28 +287,28 @@ TEST_F(RenderedReport, ShowsTheImportancesLargestFirst) {
   EXPECT_LT(dom.find("<figcaption>optimizer.learning_rate"),
             dom.find("<figcaption>optimizer.momentum"));
 
-  ReportInput two = search_of("iris");
+  WrittenInput two = search_of("iris");
   Json& trials = two.result["search"]["trials"];
   trials = Json(std::vector<Json>(trials.begin(), trials.begin() + 2));
-  EXPECT_THAT(show_page(render_report(two)).dom,
+  EXPECT_THAT(show_page(render_report(two.input())).dom,
               HasSubstr("Fewer than three complete trials have a value."));
 
-  ReportInput equal = search_of("iris");
+  WrittenInput equal = search_of("iris");
   for (Json& trial : equal.result["search"]["trials"]) {
     trial["values"] = {0.5, 0.5};
     trial["constraints"] = {-1};
   }
-  EXPECT_THAT(show_page(render_report(equal)).dom,
+  EXPECT_THAT(show_page(render_report(equal.input())).dom,
               HasSubstr("Nothing sets the best trials apart."));
 }
 
 TEST_F(RenderedReport, ListsTheParetoFrontAndDrawsItForTwoObjectives) {
-  ReportInput input = search_of("iris");
+  WrittenInput input = search_of("iris");
   const std::string& of_two = shown_search();
   for (Json& trial : input.result["search"]["trials"])
     trial["values"].push_back(7);
   input.result["search"]["objectives"].push_back({{"name", "size"}, {"direction", "minimize"}});
-  const std::string of_three = show_page(render_report(input)).dom;
+  const std::string of_three = show_page(render_report(input.input())).dom;
 
   EXPECT_THAT(of_two, HasSubstr("aria-label=\"Pareto front\""));
   EXPECT_THAT(of_two, HasSubstr("<h2>Trials of the Pareto front</h2>"));
@@ -321,7 +324,7 @@ TEST_F(RenderedReport, ShowsThePictureOfTheModelAsAnImageInWhichNoScriptRuns) {
 }
 
 TEST_F(RenderedReport, DrawsACanvasWithALabelForEveryChart) {
-  const Shown shown = show_page(render_report(search_of("iris")), R"(
+  const Shown shown = show_page(render_report(search_of("iris").input()), R"(
     const labels = [...document.querySelectorAll("canvas")].filter((canvas) =>
       canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((byte) => byte))
       .map((canvas) => canvas.getAttribute("aria-label"));
@@ -337,7 +340,7 @@ TEST_F(RenderedReport, DrawsACanvasWithALabelForEveryChart) {
 }
 
 TEST_F(RenderedReport, FollowsThePickersSwitchesAndButtons) {
-  const Shown shown = show_page(render_report(search_of("iris")), R"(
+  const Shown shown = show_page(render_report(search_of("iris").input()), R"(
     for (const select of document.querySelectorAll("select")) {
       select.value = String(select.options.length - 1);
       select.dispatchEvent(new Event("change"));
@@ -357,7 +360,7 @@ TEST_F(RenderedReport, FollowsThePickersSwitchesAndButtons) {
 }
 
 TEST_F(RenderedReport, ShowsWhatIsFoldedOnceItIsOpened) {
-  const std::string page = render_report(search_of("iris"));
+  const std::string page = render_report(search_of("iris").input());
   const std::string open =
       R"(document.querySelectorAll("summary").forEach((summary) => summary.click());)";
 
@@ -374,7 +377,7 @@ TEST_F(RenderedReport, ShowsWhatIsFoldedOnceItIsOpened) {
 }
 
 TEST_F(RenderedReport, SavesAllTrialsWithAllDigitsAsCsv) {
-  const Shown shown = show_page(render_report(search_of("iris")), R"(
+  const Shown shown = show_page(render_report(search_of("iris").input()), R"(
     URL.createObjectURL = (blob) => { blob.text().then((text) => document.body.append("saved: " + text + "|")); return "#"; };
     [...document.querySelectorAll("button")].find((one) => one.textContent === "Save as CSV").click();)");
   const std::string saved = shown.dom.substr(shown.dom.rfind("saved: "));
@@ -382,14 +385,14 @@ TEST_F(RenderedReport, SavesAllTrialsWithAllDigitsAsCsv) {
   EXPECT_THAT(saved, testing::StartsWith(
                          "saved: trial,state,val_loss,accuracy,feasible,epochs,optimizer,"
                          "optimizer.learning_rate,optimizer.momentum,error\n"
-                         "0,complete,1,0.5,true,,\"{\"\"use\"\":\"\"sgd\"\"}\",0.0001,0.45,\n"
+                         "0,complete,1,0.5,true,1,\"{\"\"use\"\":\"\"sgd\"\"}\",0.0001,0.45,\n"
                          "1,complete,0.5,0.505,true,"));
   EXPECT_THAT(saved, HasSubstr("\n2,complete,0.3333333333333333,0.51,"));
   EXPECT_THAT(saved, HasSubstr("\n58,failed,,,false,"));
 }
 
 TEST_F(RenderedReport, SelectsTrialsByDraggingAlongAnAxisOfTheParallelCoordinates) {
-  const Shown shown = show_page(render_report(search_of("iris")), R"(
+  const Shown shown = show_page(render_report(search_of("iris").input()), R"(
     const canvas = document.querySelector(".parallel canvas");
     canvas.setPointerCapture = () => {};
     const box = canvas.getBoundingClientRect();

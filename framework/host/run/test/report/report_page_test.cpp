@@ -5,15 +5,19 @@
 
 #include <treadle/host/run/report.h>
 
+#include "report_reading.h"
+
 namespace treadle {
 namespace {
+
+using reading::WrittenInput;
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-ReportInput named(const std::string& name) {
-  ReportInput input;
+WrittenInput named(const std::string& name) {
+  WrittenInput input;
   input.name = name;
   input.result = Json{{"choices", {name}}};
   return input;
@@ -32,7 +36,7 @@ Json document_in(const std::string& page) {
 }
 
 TEST(ReportPage, LoadsNothingFromAnywhere) {
-  const std::string page = render_report(named("iris"));
+  const std::string page = render_report(named("iris").input());
 
   EXPECT_THAT(page, HasSubstr("Content-Security-Policy\" content=\"default-src 'none'"));
   EXPECT_THAT(page, Not(HasSubstr("sourceMappingURL")));
@@ -41,28 +45,29 @@ TEST(ReportPage, LoadsNothingFromAnywhere) {
 }
 
 TEST(ReportPage, CarriesChartJs) {
-  EXPECT_THAT(render_report(named("iris")), HasSubstr("Chart.js v"));
+  EXPECT_THAT(render_report(named("iris").input()), HasSubstr("Chart.js v"));
 }
 
 TEST(ReportPage, LeavesNoPlaceholderOpen) {
-  EXPECT_THAT(without_scripts(render_report(named("iris"))), Not(HasSubstr("{{")));
+  EXPECT_THAT(without_scripts(render_report(named("iris").input())), Not(HasSubstr("{{")));
 }
 
 TEST(ReportPage, HasTheDocumentInIt) {
-  EXPECT_EQ(document_in(render_report(named("iris"))), report_document(named("iris")));
+  EXPECT_EQ(document_in(render_report(named("iris").input())),
+            report_document(named("iris").input()));
 }
 
 TEST(ReportPage, TakesForeignNamesForDataOnly) {
   const std::string evil = "</script><script>alert(1)</script><!--\"'&{{scripts}}";
 
-  const std::string page = render_report(named(evil));
+  const std::string page = render_report(named(evil).input());
 
   EXPECT_THAT(page, Not(HasSubstr("alert(1)</script>")));
   EXPECT_EQ(document_in(page)["title"], evil);
 }
 
 TEST(ReportPage, ReplacesBytesThatAreNotText) {
-  const Json document = document_in(render_report(named("caf\xE9 \xC0\xAF ok")));
+  const Json document = document_in(render_report(named("caf\xE9 \xC0\xAF ok").input()));
 
   EXPECT_EQ(document["title"], "caf\uFFFD \uFFFD\uFFFD ok");
 }
@@ -73,16 +78,16 @@ TEST(ReportPage, RunsNoScriptThatItDidNotBring) {
     return page.substr(begin, page.find('\'', begin) - begin);
   };
 
-  const std::string page = render_report(named("iris"));
+  const std::string page = render_report(named("iris").input());
 
   EXPECT_GE(nonce_of(page).size(), 32U);
-  EXPECT_NE(nonce_of(page), nonce_of(render_report(named("other"))));
+  EXPECT_NE(nonce_of(page), nonce_of(render_report(named("other").input())));
   EXPECT_THAT(page, Not(HasSubstr("unsafe-inline")));
   EXPECT_THAT(without_scripts(page), Not(HasSubstr(" style=")));
 }
 
 TEST(ReportPage, MakesElementsOfTextAlone) {
-  const std::string page = render_report(named("iris"));
+  const std::string page = render_report(named("iris").input());
   const std::string scripts = page.substr(page.find("id=\"report-document\""));
   const std::string own = scripts.substr(scripts.rfind("<script"));
 
@@ -91,7 +96,7 @@ TEST(ReportPage, MakesElementsOfTextAlone) {
 }
 
 TEST(ReportPage, NamesTheFilesWithTheNumbersWhereScriptsDoNotRun) {
-  EXPECT_THAT(render_report(named("iris")),
+  EXPECT_THAT(render_report(named("iris").input()),
               testing::ContainsRegex("<noscript>.*result\\.json and history\\.csv.*</noscript>"));
 }
 

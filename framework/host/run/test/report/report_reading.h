@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -11,9 +12,43 @@ namespace treadle::reading {
 
 using Json = nlohmann::json;
 
+/// A report's input whose result is given as in result.json; of a run with a model, unless it says
+/// otherwise.
+struct WrittenInput {
+  std::string name;
+  Json result;
+  Json document = nullptr;
+  std::vector<TrainingCurve> curves = {};
+  ModelDrawing model = {};
+
+  /// The order and the directions of metrics, where the rows of a training do not have them.
+  static void list_metrics(Json& training, const Json& list) {
+    for (const char* part : {"validation", "test", "prequential"}) {
+      if (training.contains(part) && !training[part].contains("metric_list"))
+        training[part]["metric_list"] = list;
+    }
+  }
+
+  ReportInput input() const {
+    Json whole = result.is_null() ? Json::object() : result;
+    if (!whole.contains("model_path"))
+      whole["model_path"] = "model.safetensors";
+    const Json list = whole.value("metric_list", Json::array());
+    list_metrics(whole, list);
+    if (whole.contains("fold_results")) {
+      for (Json& fold : whole["fold_results"])
+        list_metrics(fold, list);
+    }
+    return {name, run_result_from(whole, "result.json"), document, curves, model};
+  }
+};
+
 /// The document as the page has it: NaN and infinity are null.
 inline Json document_of(const ReportInput& input) {
   return Json::parse(report_document(input).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+inline Json document_of(const WrittenInput& input) {
+  return document_of(input.input());
 }
 
 /// A value without form: texts and bare numbers, one after the other.

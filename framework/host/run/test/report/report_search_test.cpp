@@ -20,6 +20,7 @@ using reading::find_block;
 using reading::notes;
 using reading::row;
 using reading::text;
+using reading::WrittenInput;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -45,8 +46,8 @@ Json trial(int number, double rate, double value) {
 }
 
 /// Four trials of one objective: two complete ones, one that was pruned, one that failed.
-ReportInput search_run() {
-  ReportInput input;
+WrittenInput search_run() {
+  WrittenInput input;
   input.name = "moons";
   input.result = Json::parse(R"({
     "final_loss": 0.5, "total_epochs": 3,
@@ -79,13 +80,13 @@ ReportInput search_run() {
   return input;
 }
 
-Json& search_of(ReportInput& input) {
+Json& search_of(WrittenInput& input) {
   return input.result["search"];
 }
 
 /// A search of `count` complete trials over one range, the later the better.
-ReportInput long_search(std::size_t count) {
-  ReportInput input = search_run();
+WrittenInput long_search(std::size_t count) {
+  WrittenInput input = search_run();
   search_of(input)["space"] = {{"model.dropout", {{"uniform", {0, 1}}}}};
   search_of(input)["trials"] = Json::array();
   for (std::size_t i = 0; i < count; ++i) {
@@ -100,7 +101,7 @@ ReportInput long_search(std::size_t count) {
 }
 
 /// The trials, for charts and tables.
-Json drawn(const ReportInput& input) {
+Json drawn(const WrittenInput& input) {
   return document_of(input).at("search");
 }
 
@@ -131,7 +132,7 @@ TEST(SearchReport, CountsTheTrialsByStateAndReportsWhyTheSearchEnded) {
 }
 
 TEST(SearchReport, CountsEachStateOnceHoweverItsTrialsAreMixed) {
-  ReportInput input = long_search(5);
+  WrittenInput input = long_search(5);
   const char* states[] = {"failed", "cancelled", "failed", "paused", "cancelled"};
   for (std::size_t i = 0; i < 5; ++i)
     search_of(input)["trials"][i]["state"] = states[i];
@@ -141,7 +142,7 @@ TEST(SearchReport, CountsEachStateOnceHoweverItsTrialsAreMixed) {
 }
 
 TEST(SearchReport, WarnsThatAnAsynchronousSearchIsNotReproduced) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   EXPECT_THAT(notes(card(document_of(input), "Search")), Not(HasSubstr("asynchronous")));
 
   search_of(input)["asynchronous"] = true;
@@ -152,7 +153,7 @@ TEST(SearchReport, WarnsThatAnAsynchronousSearchIsNotReproduced) {
 }
 
 TEST(SearchReport, ReportsThatAnEnsemblePredicts) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   search_of(input)["ensemble"] = nullptr;  // requested, and none was built
   EXPECT_TRUE(row(card(document_of(input), "Search"), "ensemble").is_null());
   EXPECT_THAT(notes(document_of(input)), Not(HasSubstr("ensemble")));
@@ -203,7 +204,7 @@ TEST(SearchReport, HasTheRangesAndChoicesOfTheSpace) {
 }
 
 TEST(SearchReport, DoesNotNegateAMaximizedMetric) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   search_of(input)["objectives"] = {{{"name", "accuracy"}, {"direction", "maximize"}}};
   search_of(input)["trials"][0]["values"] = {0.875};
   search_of(input)["best_trial"] = 0;
@@ -226,7 +227,7 @@ TEST(SearchReport, LeavesTheTrainingCurvesToTheRunsOwnFits) {
 }
 
 TEST(SearchReport, DrawsTheCurvesThatThePrunerSaw) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   search_of(input)["trials"][0]["intermediate"] = {
       {{"step", 1}, {"value", 0.9}}, {{"step", 3}, {"value", kNan}}, {{"step", 9}, {"value", 0.6}}};
 
@@ -239,7 +240,7 @@ TEST(SearchReport, DrawsTheCurvesThatThePrunerSaw) {
 
 // A pruner is not asked after the last epoch, and a fit that stops early ends before.
 TEST(SearchReport, DrawsTheLastEpochOfATrialWhetherThePrunerSawItOrNot) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   Json& trials = search_of(input)["trials"];
   trials[0]["intermediate"] = {{{"step", 1}, {"value", 0.75}}, {{"step", 2}, {"value", 0.5}}};
   trials[1]["intermediate"] = trials[0]["intermediate"];
@@ -254,7 +255,7 @@ TEST(SearchReport, DrawsTheLastEpochOfATrialWhetherThePrunerSawItOrNot) {
 }
 
 TEST(SearchReport, DrawsTheMeanOverTheFoldsOfATrialAsFarAsAllOfThemGo) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   input.curves = {{"trials/2/fold-1", {epoch(1, 1.0), epoch(2, 0.5), epoch(3, 0.25)}},
                   {"trials/2/fold-2", {epoch(1, 0.5), epoch(2, 0.25)}}};
   search_of(input)["trials"][2].erase("intermediate");
@@ -264,7 +265,7 @@ TEST(SearchReport, DrawsTheMeanOverTheFoldsOfATrialAsFarAsAllOfThemGo) {
 }
 
 TEST(SearchReport, KeepsTheLastValueOfAFoldThatEndedBeforeTheOthers) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   input.curves = {{"trials/1/fold-1", {epoch(1, 1.0), epoch(2, 0.5), epoch(3, 0.25)}},
                   {"trials/1/fold-2", {epoch(1, 0.5), epoch(2, 0.25)}}};
 
@@ -273,7 +274,7 @@ TEST(SearchReport, KeepsTheLastValueOfAFoldThatEndedBeforeTheOthers) {
 }
 
 TEST(SearchReport, DrawsTheCurvesOfEachObjective) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   search_of(input)["objectives"].push_back({{"name", "accuracy"}, {"direction", "maximize"}});
 
   const Json curves = drawn(input)["curves"];
@@ -284,7 +285,7 @@ TEST(SearchReport, DrawsTheCurvesOfEachObjective) {
 }
 
 TEST(SearchReport, ThinsManyLongCurvesButKeepsTheirEnds) {
-  ReportInput input = long_search(1000);
+  WrittenInput input = long_search(1000);
   for (Json& one : search_of(input)["trials"]) {
     for (int step = 1; step <= 100; ++step)
       one["intermediate"].push_back({{"step", step}, {"value", 1.0 / step}});
@@ -314,7 +315,7 @@ TEST(SearchReport, ListsUnfinishedTrialsBehindCompleteOnes) {
 }
 
 TEST(SearchReport, ListsTrialsThatViolateAConstraintBehindThoseThatViolateNone) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   search_of(input)["trials"][1]["constraints"] = {0.5, -1.0, 0.25};
   search_of(input)["trials"][0]["constraints"] = {-0.5, -1.0, 0.0};
   search_of(input)["best_trial"] = 0;
@@ -330,7 +331,7 @@ TEST(SearchReport, ListsTrialsThatViolateAConstraintBehindThoseThatViolateNone) 
 }
 
 TEST(SearchReport, MeasuresTheImportanceOfEachDimension) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   Json& trials = search_of(input)["trials"];
   trials = Json::array();
   for (int i = 0; i < 40; ++i) {  // the rate decides, the choice does not
@@ -352,11 +353,11 @@ TEST(SearchReport, MeasuresTheImportanceOfEachDimension) {
 }
 
 TEST(SearchReport, CountsNoInfeasibleTrialAmongTheBest) {
-  const auto least_share = [](const ReportInput& input) {
+  const auto least_share = [](const WrittenInput& input) {
     const Json shares = drawn(input)["importances"][0]["shares"];
     return std::min(shares[0].get<double>(), shares[1].get<double>());
   };
-  ReportInput input = long_search(40);
+  WrittenInput input = long_search(40);
   search_of(input)["space"]["model.kind"] = {{"choice", {"a", "b"}}};
   for (Json& one : search_of(input)["trials"])
     one["params"]["model.kind"] = one["number"].get<int>() % 2 == 0 ? "a" : "b";
@@ -371,14 +372,14 @@ TEST(SearchReport, CountsNoInfeasibleTrialAmongTheBest) {
 TEST(SearchReport, MakesNoImportancesOfTwoTrialsNorOfEqualOnes) {
   EXPECT_EQ(drawn(search_run())["importances"][0]["best"], 0);
 
-  ReportInput equal = long_search(20);
+  WrittenInput equal = long_search(20);
   for (Json& one : search_of(equal)["trials"])
     one["values"] = {0.5};
   EXPECT_EQ(drawn(equal)["importances"][0]["shares"], Json({0.0}));
 }
 
 TEST(SearchReport, DrawsTheParetoFrontOfTwoObjectives) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   search_of(input)["objectives"].push_back({{"name", "latency"}, {"direction", "minimize"}});
   search_of(input)["trials"][0]["values"] = {0.5, 1.0};
   search_of(input)["trials"][1]["values"] = {0.25, 2.0};
@@ -395,7 +396,7 @@ TEST(SearchReport, DrawsTheParetoFrontOfTwoObjectives) {
 }
 
 TEST(SearchReport, ListsTheParetoFrontOfThreeObjectives) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   for (const char* name : {"latency", "size"})
     search_of(input)["objectives"].push_back({{"name", name}, {"direction", "minimize"}});
   search_of(input)["trials"][0]["values"] = {0.5, 1.0, 30};
@@ -409,7 +410,7 @@ TEST(SearchReport, ListsTheParetoFrontOfThreeObjectives) {
 }
 
 TEST(SearchReport, HasNoValueWhereTheRecordHasNoNumber) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   search_of(input)["trials"][0]["values"] = {kNan};
   search_of(input)["trials"][2]["values"] = {0.125};  // of a pruned trial, which has none
   const Json expected = Json::parse("[[null], [0.25], [null], [null]]");
@@ -428,7 +429,7 @@ TEST(SearchReport, OfOneTrialIsDrawn) {
 }
 
 TEST(SearchReport, WithoutACompleteTrialHasNothingToCompare) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   for (Json& one : search_of(input)["trials"])
     one["state"] = "pruned";
   search_of(input).erase("best_trial");
@@ -441,7 +442,7 @@ TEST(SearchReport, WithoutACompleteTrialHasNothingToCompare) {
 }
 
 TEST(SearchReport, LeavesOutOfChartsWhatIsNotInTheSpace) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   search_of(input)["trials"][0]["params"]["optimizer.learning_rate"] = 7;
 
   const Json trials = drawn(input)["trials"];
@@ -452,7 +453,7 @@ TEST(SearchReport, LeavesOutOfChartsWhatIsNotInTheSpace) {
 }
 
 TEST(SearchReport, OfARecordWithoutOptionalKeysShowsTheTrials) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   for (const char* key : {"tuner", "pruner", "best_trial", "ended", "space"})
     search_of(input).erase(key);
 
@@ -467,18 +468,17 @@ TEST(SearchReport, OfARecordWithoutOptionalKeysShowsTheTrials) {
 
 TEST(SearchReport, IsMadeOfOddRecordsToo) {
   for (const char* odd :
-       {"{}", R"({"trials": 3})", R"({"trials": [4, null, []]})",
-        R"({"trials": [{"values": "x", "params": [1], "intermediate": {"a": 1}}]})",
-        R"({"objectives": [7], "space": [], "trials": [{"state": "complete"}]})",
-        R"({"objectives": {}, "best_trial": -1, "pareto_trials": ["a", 99]})"}) {
-    ReportInput input = search_run();
+       {"{}", R"({"trials": [{}]})", R"({"trials": [{"params": [1]}]})",
+        R"({"objectives": [{}], "space": [], "trials": [{"state": "complete", "values": []}]})",
+        R"({"best_trial": -1, "pareto_trials": [99]})"}) {
+    WrittenInput input = search_run();
     search_of(input) = Json::parse(odd);
     EXPECT_FALSE(card(document_of(input), "Search").is_null()) << odd;
   }
 }
 
 TEST(SearchReport, IsAbsentFromARunWithoutASearch) {
-  ReportInput input = search_run();
+  WrittenInput input = search_run();
   input.result.erase("search");
 
   const Json document = document_of(input);

@@ -21,6 +21,7 @@ using reading::find_block;
 using reading::notes;
 using reading::row;
 using reading::text;
+using reading::WrittenInput;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -36,8 +37,8 @@ EpochSummary epoch(std::int64_t number, double loss, double accuracy, bool best)
   return summary;
 }
 
-ReportInput hold_out_run() {
-  ReportInput input;
+WrittenInput hold_out_run() {
+  WrittenInput input;
   input.name = "iris";
   input.document = Json{{"treadle", 1}, {"name", "iris"}, {"model", {{"use", "mlp"}}}};
   input.result = Json{
@@ -52,7 +53,8 @@ ReportInput hold_out_run() {
       {"metric_list", {{{"name", "accuracy"}, {"better", "higher"}}}},
       {"validation",
        {{"loss", 0.375}, {"metrics", {{"accuracy", 0.90625}}}, {"sample_count", 12345}}},
-      {"model_info", {{"name", "mlp"}, {"parameter_count", 1234567}, {"input_shape", {4}}}},
+      {"model_info",
+       {{"name", "mlp"}, {"parameter_count", 1234567}, {"input_shape", {{"features", {4}}}}}},
       {"choices", {"the task is classification: the target is text"}},
       {"tables",
        {{{"name", "confusion_matrix"},
@@ -68,8 +70,8 @@ ReportInput hold_out_run() {
   return input;
 }
 
-ReportInput cross_validation() {
-  ReportInput input = hold_out_run();
+WrittenInput cross_validation() {
+  WrittenInput input = hold_out_run();
   input.result["mean_loss"] = 0.4;
   input.result["std_loss"] = 0.1;
   input.result["mean_metrics"] = {{"accuracy", 0.95}};
@@ -110,7 +112,7 @@ Json column_of(const Json& document, std::size_t fit, const std::string& name) {
 }
 
 TEST(Report, ShowsWhatModelsLoggedAndWhatWasDecided) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   for (EpochSummary& one : input.curves[0].epochs)
     one.logged = {{"encoded", static_cast<double>(one.epoch) / 4, Direction::kNone}};
   input.curves[0].epochs[1].decisions = {"learning rate times 0.1: loss <stalled>", "stopped"};
@@ -141,7 +143,7 @@ TEST(Report, ShowsTheValidationResultNotTheLastEpochs) {
 }
 
 TEST(Report, ShowsValidationAndTestUnderTheirOwnNames) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.result["test"] = {
       {"loss", 0.4375}, {"metrics", {{"accuracy", 0.8125}}}, {"sample_count", 50}};
   input.result["weights"] = {
@@ -160,7 +162,7 @@ TEST(Report, ShowsValidationAndTestUnderTheirOwnNames) {
 }
 
 TEST(Report, ShowsTheTestOfACrossValidationsModel) {
-  ReportInput input = cross_validation();
+  WrittenInput input = cross_validation();
   input.result["test"] = {
       {"loss", 0.4375}, {"metrics", {{"accuracy", 0.8125}}}, {"sample_count", 50}};
 
@@ -173,7 +175,7 @@ TEST(Report, ShowsTheTestOfACrossValidationsModel) {
 }
 
 TEST(Report, ReportsThatNumbersOfRowsWhichSelectedAreOptimistic) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   EXPECT_THAT(notes(document_of(input)), Not(HasSubstr("optimistic")));
 
   input.result["weights"] = {{"epoch", 2}, {"chosen", "best"}, {"on", "validation"}};
@@ -203,7 +205,7 @@ TEST(Report, ShowsMeanDeviationAndEveryFoldOfACrossValidation) {
 }
 
 TEST(Report, ReportsWhyANumberIsUnknown) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.result["validation"]["metrics"]["accuracy"] = nullptr;
   input.result["validation"]["undefined"] = {{"accuracy", "no rows"}};
 
@@ -215,7 +217,7 @@ TEST(Report, ReportsThatTheModelOfACrossValidationWasTrainedAfterwards) {
   EXPECT_THAT(notes(document_of(cross_validation())),
               HasSubstr("trained on all rows, for 3 epochs"));
 
-  ReportInput without_refit = cross_validation();
+  WrittenInput without_refit = cross_validation();
   without_refit.curves.pop_back();
   EXPECT_THAT(notes(document_of(without_refit)), Not(HasSubstr("trained on all rows")));
 }
@@ -244,7 +246,7 @@ TEST(Report, HasEveryCurve) {
 }
 
 TEST(Report, ThinsLongCurvesButKeepsTheBestAndTheLastEpoch) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.curves[0].epochs.clear();
   for (std::int64_t i = 1; i <= 9998; ++i)
     input.curves[0].epochs.push_back(epoch(i, 1.0, 0.5, i == 1 || i == 4321));
@@ -260,7 +262,7 @@ TEST(Report, ThinsLongCurvesButKeepsTheBestAndTheLastEpoch) {
 }
 
 TEST(Report, HasNullForWhatIsNotANumber) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.result["validation"]["loss"] = std::numeric_limits<double>::quiet_NaN();
   input.curves[0].epochs[0].train_loss = std::numeric_limits<double>::infinity();
 
@@ -271,7 +273,7 @@ TEST(Report, HasNullForWhatIsNotANumber) {
 }
 
 TEST(Report, ShowsNumbersOfOneClassInATableByClass) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.result["validation"]["metrics"]["recall.setosa"] = 0.125;
   input.result["validation"]["metrics"]["recall.versicolor"] = 0.5;
 
@@ -283,7 +285,7 @@ TEST(Report, ShowsNumbersOfOneClassInATableByClass) {
 }
 
 TEST(Report, DescribesTheModel) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.result["model_info"]["architecture"] = {{"use", "mlp"}, {"hidden", {16, 8}}};
   input.result["model_info"]["input_shape"] = {{"features", {3, 4}}};
 
@@ -293,12 +295,11 @@ TEST(Report, DescribesTheModel) {
   EXPECT_EQ(row(model, "architecture")[0]["setting"], input.result["model_info"]["architecture"]);
   EXPECT_EQ(row(model, "input shape")[0]["shape"], Json({{"features", {3, 4}}}));
   EXPECT_EQ(row(model, "parameters")[0]["count"], 1234567);
-  EXPECT_TRUE(row(model, "output shape").is_null());
   EXPECT_EQ(document["subtitle"].back(), "mlp");
 }
 
 TEST(Report, DrawsResidualsOfARegression) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.result["task"] = "regression";
   input.result["tables"] = {{{"name", "residual_sample"},
                              {"column_labels", {"actual", "predicted"}},
@@ -318,7 +319,7 @@ TEST(Report, DrawsResidualsOfARegression) {
 }
 
 TEST(Report, ShowsManyOutputsInOneSectionWithTheErrorOfEach) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.result["task"] = "regression";
   input.result["data"] = {{"rows", 4}, {"targets", {{{"name", "load"}}}}};
   const Json sample = {{0, 1.0, 1.5}, {0, 2.0, 1.5}, {1, 5.0, 2.0}, {1, 1.0, 5.0}};
@@ -342,7 +343,7 @@ TEST(Report, ShowsManyOutputsInOneSectionWithTheErrorOfEach) {
 }
 
 TEST(Report, DrawsTheResidualsOfSeveralTargetsInOneSection) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.result["data"] = {{"rows", 2}, {"targets", {{{"name", "price"}}, {{"name", "area"}}}}};
   input.result["tables"] = {{{"name", "price/residual_sample"},
                              {"column_labels", {"actual", "predicted"}},
@@ -367,7 +368,7 @@ TEST(Report, DrawsTheResidualsOfSeveralTargetsInOneSection) {
 }
 
 TEST(Report, ThinsALargeSampleOfResiduals) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   Json values = Json::array();
   for (int i = 0; i < 20000; ++i)
     values.push_back({i / 3.0, i});
@@ -383,7 +384,7 @@ TEST(Report, ThinsALargeSampleOfResiduals) {
 }
 
 TEST(Report, ShowsAConfusionMatrixForEachTarget) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   const Json counts = {{2.0, 0.0}, {1.0, 3.0}};
   input.result["tables"] = {{{"name", "kind/confusion_matrix"},
                              {"row_labels", {"a", "b"}},
@@ -402,7 +403,7 @@ TEST(Report, ShowsAConfusionMatrixForEachTarget) {
 }
 
 TEST(Report, NamesTheWeightsThatWereKeptAndTheMeasure) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   const auto detail = [&] {
     return text(find_block(document_of(input), "tiles").at("tiles")[2].at("detail"));
   };
@@ -416,7 +417,7 @@ TEST(Report, NamesTheWeightsThatWereKeptAndTheMeasure) {
 }
 
 TEST(Report, CallsNoEpochTheBestByTrainingLoss) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   for (EpochSummary& one : input.curves[0].epochs)
     one.val_loss.reset();
 
@@ -424,7 +425,7 @@ TEST(Report, CallsNoEpochTheBestByTrainingLoss) {
 }
 
 TEST(Report, LabelsALossThatIsNotInTheDatasUnits) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   EXPECT_THAT(tiles_of(document_of(input)), HasSubstr("validation loss: "));
 
   input.result["transformed_target"] = true;
@@ -433,7 +434,7 @@ TEST(Report, LabelsALossThatIsNotInTheDatasUnits) {
 }
 
 TEST(Report, OrdersMetricsAsTheDocumentDoes) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.curves.clear();
   input.result["validation"]["metrics"] = {{"auc", 0.75}, {"zeal", 0.5}};
   input.result["metric_list"] = {{{"name", "zeal"}}, {{"name", "auc"}}};
@@ -444,7 +445,7 @@ TEST(Report, OrdersMetricsAsTheDocumentDoes) {
 }
 
 TEST(Report, NamesItsTimes) {
-  ReportInput input = cross_validation();
+  WrittenInput input = cross_validation();
   input.result["time"] = {{"seconds", 4.5}};
   input.result["total_time_seconds"] = 6.75;
 
@@ -455,7 +456,7 @@ TEST(Report, NamesItsTimes) {
 }
 
 TEST(Report, DescribesTheData) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   EXPECT_TRUE(find_block(document_of(input), "data").is_null());
 
   input.result["data"] = {{"rows", 200}};
@@ -464,17 +465,17 @@ TEST(Report, DescribesTheData) {
 }
 
 TEST(Report, DescribesTheEnvironmentAndTheDevice) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   EXPECT_EQ(find_block(document_of(input), "environment")["record"], input.result["environment"]);
   EXPECT_TRUE(find_block(document_of(input), "device").is_null());
 
   input.result["device"] = {{"name", "gpu"}};
 
-  EXPECT_EQ(find_block(document_of(input), "device")["record"], Json({{"name", "gpu"}}));
+  EXPECT_EQ(find_block(document_of(input), "device")["record"]["name"], "gpu");
 }
 
 TEST(Report, ShowsTheModelsPictureAndItsNodes) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.model.parts = {{"node", "layer"}, {"dense_0", "dense"}, {"  inner<b>", "gru"}};
 
   const Json without_picture = document_of(input);
@@ -489,7 +490,7 @@ TEST(Report, ShowsTheModelsPictureAndItsNodes) {
 }
 
 TEST(Report, ShowsTheOperationsThatWereSelectedForAStructure) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   EXPECT_TRUE(find_block(document_of(input), "structure").is_null());
   input.result["structures"] = Json::parse(R"([{"structure": "cell", "choices": []}])");
 
@@ -497,20 +498,20 @@ TEST(Report, ShowsTheOperationsThatWereSelectedForAStructure) {
 }
 
 TEST(Report, ShowsHowAModelFollowedItsTask) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.result["prequential"] = {{"loss", 0.5}, {"windows", Json::array()}};
   EXPECT_TRUE(find_block(document_of(input), "adaptation").is_null());
   input.result["prequential"]["windows"] = {{{"first_row", 0}, {"rows", 50}}};
 
   const Json document = document_of(input);
 
-  EXPECT_EQ(find_block(document, "adaptation")["record"], input.result["prequential"]);
+  EXPECT_EQ(find_block(document, "adaptation")["record"]["windows"][0]["rows"], 50);
   EXPECT_EQ(columns_of(card(document, "Result")), Json({"", "mean of windows"}));
   EXPECT_EQ(row(card(document, "Result"), "loss"), Json({0.5}));
 }
 
 TEST(Report, ShowsTheTableOfAnUnknownMetric) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   input.result["tables"] = {{{"name", "calibration"},
                              {"row_labels", {"low", "high"}},
                              {"column_labels", {"share"}},
@@ -523,7 +524,7 @@ TEST(Report, ShowsTheTableOfAnUnknownMetric) {
 }
 
 TEST(Report, ShowsForecastsOfTheTestRowsOnceWhereThereAreAny) {
-  ReportInput input = hold_out_run();
+  WrittenInput input = hold_out_run();
   const auto by_step = [](double value) {
     return Json{{"name", "metrics_by_step"},
                 {"row_labels", {"1"}},
@@ -541,7 +542,7 @@ TEST(Report, ShowsForecastsOfTheTestRowsOnceWhereThereAreAny) {
 }
 
 TEST(Report, IsWrittenForARunThatHasAlmostNothing) {
-  ReportInput input;
+  WrittenInput input;
   input.name = "empty";
 
   const Json document = document_of(input);

@@ -18,8 +18,7 @@ Json written(std::string_view title, std::string text) {
 
 }  // namespace
 
-Json folds_in_time(const Json& result) {
-  const Json& plan = at_path(result, {"plan"});
+Json folds_in_time(const Json& plan) {
   const Json& folds = at_path(plan, {"folds"});
   const Json& steps = at_path(plan, {"steps"});
   if (!folds.is_array() || folds.size() < 2 || !steps.is_number_integer() || steps < 1)
@@ -28,24 +27,22 @@ Json folds_in_time(const Json& result) {
 }
 
 List background(const ReportInput& input) {
-  const Json& result = input.result;
-  const bool is_model_shown = !at_path(result, {"fold_results"}).is_array();
+  const RunResult& result = input.result;
   List choices;
-  for (const Json& choice : at_path(result, {"choices"}))
+  for (const std::string& choice : result.choices)
     choices.push_back(as("setting", choice));
   List blocks;
   if (!choices.empty())
     blocks.push_back(
         card("What was decided for you", {Json{{"block", "list"}, {"items", choices}}}));
-  blocks.push_back(group({is_model_shown ? Json() : model_card(result),
-                          record("device", at_path(result, {"device"})),
-                          record("environment", at_path(result, {"environment"}))}));
+  blocks.push_back(group({result.cross_validation ? model_card(result) : Json(),
+                          result.device ? record("device", to_json(*result.device)) : Json(),
+                          record("environment", result.environment)}));
   if (input.document.is_object())
     blocks.push_back(written("Configuration", write_workflow(input.document)));
-  if (const Json& extensions = at_path(result, {"extensions"});
-      extensions.is_object() && !extensions.empty()) {
-    blocks.push_back(
-        written("Extensions", extensions.dump(2, ' ', false, Json::error_handler_t::replace)));
+  if (result.extensions.is_object() && !result.extensions.empty()) {
+    blocks.push_back(written(
+        "Extensions", result.extensions.dump(2, ' ', false, Json::error_handler_t::replace)));
   }
   return blocks;
 }

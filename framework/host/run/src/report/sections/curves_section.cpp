@@ -32,9 +32,10 @@ Followed followed_in(const ReportInput& input, const Numbers& numbers) {
   for (const TrainingCurve& curve : input.curves) {
     if (curve.epochs.empty())
       continue;
-    for (const std::string& name : numbers.names) {
-      if (!is_of_one_class(name) && !number_of(curve.epochs.front().metrics, name).is_null())
-        add(followed.metrics, name);
+    for (const MetricValue& metric : numbers.metrics) {
+      if (!is_of_one_class(metric.name) &&
+          !number_of(curve.epochs.front().metrics, metric.name).is_null())
+        add(followed.metrics, metric.name);
     }
     for (const MetricValue& value : curve.epochs.front().logged)
       add(followed.logged, value.name);
@@ -109,7 +110,7 @@ List curves(const Json& epochs, const Numbers& numbers) {
   const Json& drawn = epochs.at("drawn");
   std::string_view title = "Learning rate";
   if (!drawn.empty())
-    title = numbers.names.empty() ? "Logged" : "Metric";
+    title = numbers.metrics.empty() ? "Logged" : "Metric";
   Json loss = has_several ? Json(List{"Loss ", as("soft", "dashed: training")}) : Json("Loss");
   return {
       has_several ? Json{{"block", "fits"}} : Json(),

@@ -2,27 +2,18 @@
 #include <utility>
 
 #include "report/sections/sections.h"
-#include "result/json_path.h"
 
 namespace treadle::report {
 namespace {
 
-using internal::at_path;
-using internal::text_at_path;
-
 /// "The model holds the weights of epoch 34, the best by r2."
-Json kept_weights(const Json& weights) {
-  const Json& epoch = at_path(weights, {"epoch"});
-  if (!epoch.is_number_integer())
-    return {};
-  const std::string held = at_path(weights, {"averaged"}) == true
-                               ? "The model holds the average of the weights at "
-                               : "The model holds the weights of ";
-  if (text_at_path(weights, {"chosen"}) != "best")
-    return note(List{held + "the last epoch, ", as("count", epoch), "."});
-  const std::string by = text_at_path(weights, {"by"});
-  return note(List{held + "epoch ", as("count", epoch),
-                   by.empty() ? ", the best." : ", the best by " + by + "."});
+Json kept_weights(const ChosenWeights& weights) {
+  const std::string held = weights.are_average ? "The model holds the average of the weights at "
+                                               : "The model holds the weights of ";
+  if (!weights.are_best)
+    return note(List{held + "the last epoch, ", as("count", weights.epoch), "."});
+  return note(List{held + "epoch ", as("count", weights.epoch),
+                   weights.by.empty() ? ", the best." : ", the best by " + weights.by + "."});
 }
 
 Json parts_table(const std::vector<std::vector<std::string>>& parts) {
@@ -37,17 +28,16 @@ Json parts_table(const std::vector<std::vector<std::string>>& parts) {
 
 }  // namespace
 
-Json model_card(const Json& result) {
+Json model_card(const RunResult& result) {
   List rows =
-      facts_in(at_path(result, {"model_info"}), {{"name", "name", "setting"},
-                                                 {"version", "version", "setting"},
-                                                 {"architecture", "architecture", "setting"},
-                                                 {"parameters", "parameter_count", "count"},
-                                                 {"input shape", "input_shape", "shape"},
-                                                 {"output shape", "output_shape", "shape"}});
-  if (rows.empty())
-    return {};
-  return card("Model", {facts(std::move(rows)), kept_weights(at_path(result, {"weights"}))});
+      facts_in(to_json(result.training.model_info), {{"name", "name", "setting"},
+                                                     {"version", "version", "setting"},
+                                                     {"architecture", "architecture", "setting"},
+                                                     {"parameters", "parameter_count", "count"},
+                                                     {"input shape", "input_shape", "shape"},
+                                                     {"output shape", "output_shape", "shape"}});
+  return card("Model", {facts(std::move(rows)),
+                        result.has_model() ? kept_weights(result.training.weights) : Json()});
 }
 
 Json model_parts(const ModelDrawing& model) {

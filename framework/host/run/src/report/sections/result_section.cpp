@@ -2,45 +2,38 @@
 #include <utility>
 
 #include "report/sections/sections.h"
-#include "result/json_path.h"
 
 namespace treadle::report {
 namespace {
 
-using internal::at_path;
-using internal::text_at_path;
-
 /// "kept 7" where the weights of an epoch were selected.
-Json kept_epoch(const Json& training) {
-  return text_at_path(training, {"weights", "chosen"}) == "best"
-             ? Json(List{"kept ", as("count", at_path(training, {"weights", "epoch"}))})
-             : Json();
+Json kept_epoch(const FitResult& training) {
+  return training.weights.are_best ? Json(List{"kept ", as("count", training.weights.epoch)})
+                                   : Json();
 }
 
-Json label_of(const Json& result, const std::string& metric) {
-  for (const Json& one : at_path(result, {"metric_list"})) {
-    const std::string better = text_at_path(one, {"better"});
-    if (text_at_path(one, {"name"}) == metric && !better.empty()) {
-      Json arrow{{"soft", better == "higher" ? "↑" : "↓"}, {"title", better + " is better"}};
-      return List{metric + " ", std::move(arrow)};
-    }
-  }
-  return metric;
+Json label_of(const MetricValue& metric) {
+  if (metric.direction == Direction::kNone)
+    return metric.name;
+  const bool is_higher = metric.direction == Direction::kHigherIsBetter;
+  Json arrow{{"soft", is_higher ? "↑" : "↓"},
+             {"title", is_higher ? "higher is better" : "lower is better"}};
+  return List{metric.name + " ", std::move(arrow)};
 }
 
 /// The loss and each metric in a row, each record in a column.
-List number_rows(const Json& result, const Numbers& numbers, const List& records) {
+List number_rows(const Numbers& numbers, const std::vector<Record>& records) {
   const auto row = [&](Json label, const std::string& name) {
     List cells{std::move(label)};
-    for (const Json& record : records)
+    for (const Record& record : records)
       cells.push_back(number_in(record, name));
     return cells;
   };
   List rows;
   rows.emplace_back(row(numbers.label, "loss"));
-  for (const std::string& name : numbers.names) {
-    if (!is_of_one_class(name))
-      rows.emplace_back(row(label_of(result, name), name));
+  for (const MetricValue& metric : numbers.metrics) {
+    if (!is_of_one_class(metric.name))
+      rows.emplace_back(row(label_of(metric), metric.name));
   }
   return rows;
 }
@@ -49,34 +42,33 @@ Json fold_notes(const ReportInput& input, const Numbers& numbers) {
   List text{"Deviation is the sample standard deviation over the folds."};
   if (numbers.rows == "test")
     text.emplace_back(" Each fold is measured on its test rows, which selected nothing.");
-  const Json& fold = at_path(input.result, {"fold_results"}).front();
-  if (const std::string by = text_at_path(fold, {"weights", "by"}); !by.empty())
+  const CrossValidationResult& folds = *input.result.cross_validation;
+  if (const std::string& by = folds.fold_results.front().weights.by; !by.empty())
     text.emplace_back(" Each fold is evaluated with its best weights by " + by + ".");
-  if (const Json& time = at_path(input.result, {"total_time_seconds"}); time.is_number())
-    append(text,
-           {" Training and evaluation took ", as("seconds", time), " in total over the folds."});
+  if (folds.total_time_seconds > 0) {
+    append(text, {" Training and evaluation took ", as("seconds", folds.total_time_seconds),
+                  " in total over the folds."});
+  }
   const bool is_refit =
       std::any_of(input.curves.begin(), input.curves.end(),
                   [](const TrainingCurve& curve) { return curve.fit == "final"; });
-  const Json& epochs = at_path(input.result, {"total_epochs"});
-  if (is_refit && epochs.is_number_integer()) {
-    append(text, {" The model of this run was then trained on all ",
-                  numbers.test.is_object() ? "other rows" : "rows", ", for ", as("count", epochs),
-                  " epochs."});
+  if (is_refit && input.result.has_model()) {
+    append(text,
+           {" The model of this run was then trained on all ", numbers.test ? "other rows" : "rows",
+            ", for ", as("count", input.result.training.total_epochs), " epochs."});
   }
   return note(std::move(text));
 }
 
 /// The rows that selected the weights, and the rows that measure the model.
-Json evaluation_note(const Json& result, const Numbers& numbers) {
-  const Json& training = numbers.folds.empty() ? result : at_path(result, {"fold_results"}).front();
-  const bool did_select = text_at_path(training, {"weights", "on"}) == "validation";
-  std::string by = text_at_path(training, {"weights", "by"});
-  if (!by.empty())
-    by = " by " + by;
-  if (const Json& rows = at_path(numbers.test, {"sample_count"}); rows.is_number_integer()) {
+Json evaluation_note(const RunResult& result, const Numbers& numbers) {
+  const FitResult& training =
+      numbers.folds.empty() ? result.training : result.cross_validation->fold_results.front();
+  const bool did_select = training.weights.on == "validation";
+  const std::string by = training.weights.by.empty() ? "" : " by " + training.weights.by;
+  if (result.training.test) {
     return note(List{
-        "The test rows (", as("count", rows),
+        "The test rows (", as("count", result.training.test->sample_count),
         ") were not used in training or selection: their numbers measure the model. The "
         "validation rows " +
             (did_select ? "selected the weights" + by : "selected nothing in this run") + "."});
@@ -91,38 +83,40 @@ Json evaluation_note(const Json& result, const Numbers& numbers) {
 
 }  // namespace
 
-Json headline(const Json& result, const Numbers& numbers) {
+Json headline(const RunResult& result, const Numbers& numbers) {
   constexpr std::size_t kMostTiles = 8;
   List tiles;
   const auto add = [&](Json label, Json value, Json detail = {}) {
     tiles.push_back(
         {{"label", std::move(label)}, {"value", std::move(value)}, {"detail", std::move(detail)}});
   };
-  const auto add_integer = [&](const char* label, const Json& value, Json detail = {}) {
-    if (value.is_number_integer())
-      add(label, as("count", value), std::move(detail));
-  };
-  const bool is_tested = numbers.test.is_object();
-  std::vector<std::string> names = numbers.names;
-  std::erase_if(names, is_of_one_class);
+  const bool is_tested = numbers.test.has_value();
+  std::vector<std::string> names;
+  for (const MetricValue& metric : numbers.metrics) {
+    if (!is_of_one_class(metric.name))
+      names.push_back(metric.name);
+  }
   names.resize(std::min<std::size_t>(names.size(), is_tested ? 2 : 3));
   for (const std::string& name : names) {
     if (is_tested)
-      add("test " + name, number_in(numbers.test, name));
+      add("test " + name, number_in(*numbers.test, name));
   }
   for (const std::string& name : names)
     add(is_tested ? numbers.rows + " " + name : name, number_in(numbers.result, name));
   add(List{numbers.rows + " ", numbers.label}, number_in(numbers.result, "loss"));
-  add_integer("epochs", at_path(result, {"total_epochs"}), kept_epoch(result));
-  const Json& passed = at_path(result, {"time", "seconds"});
-  const Json& trained = at_path(result, {"training_time_seconds"});
-  if (passed.is_number() || trained.is_number())
-    add(passed.is_number() ? "wall time" : "training time",
-        as("seconds", passed.is_number() ? passed : trained));
-  add_integer("parameters", at_path(result, {"model_info", "parameter_count"}));
-  if (tiles.size() < kMostTiles)
-    add_integer(is_tested ? "validation rows" : "rows evaluated on",
-                at_path(result, {"validation", "sample_count"}));
+  const FitResult& training = result.training;
+  if (result.has_model())
+    add("epochs", as("count", training.total_epochs), kept_epoch(training));
+  if (result.time.seconds > 0)
+    add("wall time", as("seconds", result.time.seconds));
+  else if (result.has_model())
+    add("training time", as("seconds", training.training_time_seconds));
+  if (!training.model_info.name.empty())
+    add("parameters", as("count", training.model_info.parameter_count));
+  if (tiles.size() < kMostTiles && training.validation) {
+    add(is_tested ? "validation rows" : "rows evaluated on",
+        as("count", training.validation->sample_count));
+  }
   return {{"block", "tiles"}, {"tiles", std::move(tiles)}};
 }
 
@@ -131,25 +125,23 @@ Json result_section(const ReportInput& input, const Numbers& numbers) {
   List columns{"", has_folds                       ? "mean ± deviation"
                    : numbers.rows == "prequential" ? "mean of windows"
                                                    : numbers.rows};
-  List records{numbers.result};
+  std::vector<Record> records{numbers.result};
   List epochs{"epochs", ""};
-  if (numbers.test.is_object()) {
+  if (numbers.test) {
     columns.emplace_back("test");
-    records.push_back(numbers.test);
+    records.push_back(*numbers.test);
     epochs.emplace_back("");
   }
-  append(records, numbers.folds);
-  List rows = number_rows(input.result, numbers, records);
+  records.insert(records.end(), numbers.folds.begin(), numbers.folds.end());
+  List rows = number_rows(numbers, records);
   if (!has_folds)
     return group(
         {card("Result", {table(columns, std::move(rows)), evaluation_note(input.result, numbers)}),
          model_card(input.result)});
-  const Json& folds = at_path(input.result, {"fold_results"});
-  for (std::size_t i = 0; i < folds.size(); ++i) {
-    const std::string name = text_at_path(folds[i], {"name"});
-    columns.emplace_back(name.empty() ? "fold-" + std::to_string(i + 1) : name);
-    List trained{as("count", at_path(folds[i], {"total_epochs"}))};
-    if (Json kept = kept_epoch(folds[i]); !kept.is_null())
+  for (const FitResult& fold : input.result.cross_validation->fold_results) {
+    columns.emplace_back(fold.name);
+    List trained{as("count", fold.total_epochs)};
+    if (Json kept = kept_epoch(fold); !kept.is_null())
       append(trained, {" ", as("soft", std::move(kept))});
     epochs.emplace_back(std::move(trained));
   }
@@ -158,20 +150,19 @@ Json result_section(const ReportInput& input, const Numbers& numbers) {
                          evaluation_note(input.result, numbers)});
 }
 
-Json baselines(const Json& result, const Numbers& numbers) {
-  const Json& baselines = at_path(result, {"baselines"});
-  if (!baselines.is_array() || baselines.empty())
+Json baselines(const RunResult& result, const Numbers& numbers) {
+  if (result.baselines.empty())
     return {};
-  const bool on_test = text_at_path(baselines.front(), {"evaluated_on"}) == "test";
+  const bool on_test = result.baselines.front().evaluated_on == "test";
   List columns{"", "model"};
-  List records{on_test ? numbers.test : numbers.result};
-  List sizes{"parameters", as("count", at_path(result, {"model_info", "parameter_count"}))};
-  for (const Json& baseline : baselines) {
-    columns.push_back(at_path(baseline, {"name"}));
-    records.push_back(baseline);
-    sizes.push_back(as("count", at_path(baseline, {"parameter_count"})));
+  std::vector<Record> records{on_test && numbers.test ? *numbers.test : numbers.result};
+  List sizes{"parameters", as("count", result.training.model_info.parameter_count)};
+  for (const BaselineResult& baseline : result.baselines) {
+    columns.emplace_back(baseline.name);
+    records.push_back(record_of(baseline));
+    sizes.push_back(as("count", baseline.parameter_count));
   }
-  List rows = number_rows(result, numbers, records);
+  List rows = number_rows(numbers, records);
   rows.emplace_back(std::move(sizes));
   return card("Baselines", {table(columns, std::move(rows)),
                             note(std::string("On the same ") + (on_test ? "test" : "validation") +

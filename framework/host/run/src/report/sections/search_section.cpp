@@ -15,7 +15,7 @@ namespace {
 using internal::at_path;
 using internal::text_at_path;
 using Trial = SearchRecord::Trial;
-using Objective = SearchRecord::Objective;
+using Objective = SearchResult::Objective;
 
 /// Of all learning curves together, so that the page stays small and quick.
 constexpr std::size_t kMostCurvePoints = 60000;
@@ -57,7 +57,7 @@ Json importances_of(const SearchRecord& search) {
     }
   }
   Json importances = Json::array();
-  for (std::size_t i = 0; i < search.objectives.size(); ++i) {
+  for (std::size_t i = 0; i < search.objectives().size(); ++i) {
     if (!search.space || search.space->size() == 0 || places.empty())
       break;
     const Importances one = ped_anova(*search.space, points, ordered_losses(search, i, places));
@@ -72,10 +72,11 @@ Json trials_by_state(const SearchRecord& search) {
   std::size_t infeasible = 0;
   for (const std::size_t place : best_first(search)) {
     const Trial& trial = search.trials[place];
-    const auto known = std::find_if(states.begin(), states.end(),
-                                    [&](const auto& one) { return one.first == trial.state; });
+    const auto known = std::find_if(states.begin(), states.end(), [&](const auto& one) {
+      return one.first == trial.result->state;
+    });
     if (known == states.end())
-      states.emplace_back(trial.state, 1);
+      states.emplace_back(trial.result->state, 1);
     else
       ++known->second;
     infeasible += trial.is_complete() && !trial.is_feasible() ? 1 : 0;
@@ -93,45 +94,50 @@ Json trials_by_state(const SearchRecord& search) {
 
 /// "31: val_loss 0.25"; null without a best trial.
 Json best_value(const SearchRecord& search) {
-  if (!search.best || search.objectives.empty())
+  if (!search.best || search.objectives().empty())
     return {};
   const Trial& best = search.trials[*search.best];
   List values;
-  for (std::size_t i = 0; i < search.objectives.size(); ++i)
-    enumerate(values, {search.objectives[i].name + " ", best.values[i]});
-  return List{std::to_string(best.number) + ": ", std::move(values)};
+  for (std::size_t i = 0; i < search.objectives().size(); ++i)
+    enumerate(values, {search.objectives()[i].name + " ", best.values[i]});
+  return List{std::to_string(best.result->number) + ": ", std::move(values)};
 }
 
 /// "trials 1, 3: log_loss 0.125"; null without an ensemble.
-Json members_of(const Json& ensemble) {
-  if (!ensemble.is_object())
+Json members_of(const std::optional<EnsembleResult>& ensemble) {
+  if (!ensemble)
     return {};
   List members;
-  for (const Json& member : at_path(ensemble, {"members"}))
-    enumerate(members, {as("setting", at_path(member, {"trial"}))});
-  return List{"trials ", std::move(members), ": " + text_at_path(ensemble, {"objective"}) + " ",
-              at_path(ensemble, {"validation"})};
+  for (const EnsembleResult::Member& member : ensemble->members)
+    enumerate(members, {as("count", member.trial)});
+  return List{"trials ", std::move(members), ": " + ensemble->objective + " ",
+              ensemble->validation};
+}
+
+/// A row of facts is left out where its value is null.
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
 }
 
 Json overview_card(const SearchRecord& search) {
   List objectives;
-  for (const Objective& one : search.objectives)
+  for (const Objective& one : search.objectives())
     enumerate(objectives, {one.name + " ", as("soft", one.maximizes ? "maximized" : "minimized")});
-  const bool several = search.objectives.size() > 1;
+  const bool several = search.objectives().size() > 1;
   const List on_front{as("count", search.pareto.size()),
                       search.pareto.size() == 1 ? " trial" : " trials"};
-  const Json members = members_of(at_path(search.written, {"ensemble"}));
+  const Json members = members_of(search.result->ensemble);
   const bool has_values = std::any_of(search.trials.begin(), search.trials.end(),
                                       [](const Trial& trial) { return trial.is_complete(); });
   List rows{
       List{"trials", trials_by_state(search)},
-      List{"ended", at_path(search.written, {"ended", "text"})},
+      List{"ended", text_or_null(search.result->ended.text)},
       List{several ? "objectives" : "objective", objectives.empty() ? Json() : Json(objectives)},
       List{"Pareto front", several && !search.pareto.empty() ? Json(on_front) : Json()},
       List{several ? "the model's trial" : "best trial", best_value(search)},
-      List{"ensemble", members}};
-  append(rows, facts_in(search.written,
-                        {{"tuner", "tuner", "setting"}, {"pruner", "pruner", "setting"}}));
+      List{"ensemble", members},
+      List{"tuner", text_or_null(search.result->tuner)},
+      List{"pruner", text_or_null(search.result->pruner)}};
   List blocks{
       facts(std::move(rows)),
       note(has_values ? "Trials were compared by their validation rows, so the best value is "
@@ -144,7 +150,7 @@ Json overview_card(const SearchRecord& search) {
              "use it. The result above, and the model in this report, are those of the best trial "
              "alone."));
   }
-  if (at_path(search.written, {"asynchronous"}) == true) {
+  if (search.result->asynchronous) {
     blocks.push_back(
         note("The search was asynchronous: its trials depend on which of them ended first. "
              "Another run of the document may make other ones."));
@@ -157,12 +163,12 @@ Json best_card(const SearchRecord& search) {
     return {};
   const Trial& trial = search.trials[*search.best];
   List rows;
-  const Json& params = at_path(trial.written, {"params"});
+  const Json& params = trial.result->params;
   for (const auto& [name, value] : params.items())
     rows.push_back(List{as("path", name), as("code", as("setting", value))});
   return card(
-      (search.objectives.size() > 1 ? "Values of trial " : "Best values: trial ") +
-          std::to_string(trial.number),
+      (search.objectives().size() > 1 ? "Values of trial " : "Best values: trial ") +
+          std::to_string(trial.result->number),
       {facts(std::move(rows)),
        note(List{as("code", "best.json"), " beside this file is the document with these values: ",
                  as("code", "workflow-runner run best.json"),
@@ -180,7 +186,7 @@ std::vector<std::string> paths_of(const SearchRecord& search) {
   }
   std::set<std::string> found;
   for (const Trial& trial : search.trials) {
-    const Json& params = at_path(trial.written, {"params"});
+    const Json& params = trial.result->params;
     for (const auto& [path, unused] : params.items())
       found.insert(path);
   }
@@ -201,18 +207,23 @@ Json dimension_data(const SearchSpace& space, const Dimension& dimension) {
   return data;
 }
 
+/// The last epoch with a value for the pruner; null without one.
+Json epochs_of(const SearchResult::Trial& trial) {
+  return trial.intermediate.empty() ? Json() : Json(trial.intermediate.back().step);
+}
+
 Json trial_data(const Trial& trial, const std::vector<std::string>& paths) {
-  Json data{{"number", trial.number},
-            {"state", trial.state},
+  Json data{{"number", trial.result->number},
+            {"state", trial.result->state},
             {"values", trial.values},
             {"params", Json::array()},
             {"feasible", trial.is_feasible()},
             {"violation", trial.violation},
-            {"error", text_at_path(trial.written, {"error"})},
-            {"epochs", at_path(trial.written, {"epochs"})},
+            {"error", trial.result->error},
+            {"epochs", epochs_of(*trial.result)},
             {"point", nullptr}};
   for (const std::string& path : paths)
-    data["params"].push_back(at_path(trial.written, {"params", path}));
+    data["params"].push_back(at_path(trial.result->params, {path}));
   for (std::size_t d = 0; trial.point && d < trial.point->size(); ++d)
     data["point"].push_back((*trial.point)[d]);
   return data;
@@ -259,8 +270,8 @@ Json search_data(const SearchRecord& search, const ReportInput& input) {
             {"trials", Json::array()},
             {"dimensions", Json::array()},
             {"curves", Json::array()}};
-  for (std::size_t i = 0; i < search.objectives.size(); ++i) {
-    const Objective& objective = search.objectives[i];
+  for (std::size_t i = 0; i < search.objectives().size(); ++i) {
+    const Objective& objective = search.objectives()[i];
     data["objectives"].push_back({{"name", objective.name}, {"maximizes", objective.maximizes}});
     data["curves"].push_back(curves_data(trial_curves(search, input, i)));
   }

@@ -11,18 +11,18 @@
 namespace treadle::report {
 
 /// The numbers in large type.
-Json headline(const Json& result, const Numbers& numbers);
+Json headline(const RunResult& result, const Numbers& numbers);
 /// All numbers with one column per fold; of a single training beside the model.
 Json result_section(const ReportInput& input, const Numbers& numbers);
 /// The models to compare with, on the same rows.
-Json baselines(const Json& result, const Numbers& numbers);
+Json baselines(const RunResult& result, const Numbers& numbers);
 
 /// Name, size and shapes of the model, and which of its weights were kept.
-Json model_card(const Json& result);
+Json model_card(const RunResult& result);
 /// The picture of a flow and the table of its nodes.
 Json model_parts(const ModelDrawing& model);
 /// The folds on an axis of time; null for a run with one fold, and where parts are scattered.
-Json folds_in_time(const Json& result);
+Json folds_in_time(const Json& plan);
 
 /// Every training by epoch: columns, and rows by training; null without epochs.
 Json epochs_of(const ReportInput& input, const Numbers& numbers);
@@ -31,7 +31,7 @@ List curves(const Json& epochs, const Numbers& numbers);
 
 /// Confusion matrices, numbers by class, forecasts, residuals, and any table that a metric of a
 /// plugin added.
-List result_tables(const Json& result, const Numbers& numbers);
+List result_tables(const RunResult& result, const Numbers& numbers);
 
 /// The choices that Treadle made, the place the run was made in, the resolved document.
 List background(const ReportInput& input);

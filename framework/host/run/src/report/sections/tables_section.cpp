@@ -22,30 +22,29 @@ constexpr std::size_t kMostPoints = 6000;
 constexpr std::size_t kFewestPoints = 20;
 
 /// The name of a table without its target: "residual_sample" of "price/residual_sample".
-std::string name_of(const Json& table) {
-  std::string name = text_at_path(table, {"name"});
-  return name.erase(0, name.rfind('/') + 1);
+std::string name_of(const ResultTable& table) {
+  return table.name.substr(table.name.rfind('/') + 1);
 }
 
 /// The tables of this name that are not empty, each with its "target", which is empty where the run
 /// has only one.
-List find_tables(const Json& tables, std::string_view name) {
+List find_tables(const std::vector<ResultTable>& tables, std::string_view name) {
   List found;
-  for (const Json& table : tables) {
-    if (name_of(table) != name || at_path(table, {"values"}).empty())
+  for (const ResultTable& table : tables) {
+    if (name_of(table) != name || table.values.empty())
       continue;
-    std::string target = text_at_path(table, {"name"});
+    std::string target = table.name;
     target.resize(target.size() - std::min(target.size(), name.size() + 1));
-    found.push_back(table);
+    found.push_back(to_json(table));
     found.back()["target"] = std::move(target);
   }
   return found;
 }
 
 /// The tables of the test rows, where there are any.
-List evaluated_tables(const Json& result, std::string_view name) {
-  List of_test = find_tables(at_path(result, {"test", "tables"}), name);
-  return of_test.empty() ? find_tables(at_path(result, {"tables"}), name) : of_test;
+List evaluated_tables(const RunResult& result, std::string_view name) {
+  List of_test = result.training.test ? find_tables(result.training.test->tables, name) : List();
+  return of_test.empty() ? find_tables(result.tables, name) : of_test;
 }
 
 /// Shows a table of the result as it is; `head` is above the labels of its rows.
@@ -71,7 +70,8 @@ Json class_card(const Numbers& numbers) {
     });
     return static_cast<std::size_t>(found - list.begin());
   };
-  for (const std::string& name : numbers.names) {
+  for (const MetricValue& metric : numbers.metrics) {
+    const std::string& name = metric.name;
     if (!is_of_one_class(name))
       continue;
     const std::size_t dot = name.find('.');
@@ -103,9 +103,9 @@ Json thinned(const Json& rows, std::size_t stride) {
 }
 
 /// The actual and the predicted values, or how often which difference occurs, by output.
-List residual_tables(const Json& result, std::string_view name) {
-  List tables = find_tables(at_path(result, {"tables"}), name);
-  const Json& targets = at_path(result, {"data", "targets"});
+List residual_tables(const RunResult& result, std::string_view name) {
+  List tables = find_tables(result.tables, name);
+  const Json& targets = at_path(result.data, {"targets"});
   for (Json& table : tables) {
     if (table["target"] == "" && targets.is_array() && targets.size() == 1)
       table["target"] = at_path(targets.front(), {"name"});
@@ -116,7 +116,7 @@ List residual_tables(const Json& result, std::string_view name) {
   return tables;
 }
 
-List forecast_blocks(const Json& result) {
+List forecast_blocks(const RunResult& result) {
   List blocks{group({tables_chart("Forecasts", "forecasts",
                                   evaluated_tables(result, internal::ForecastSample::kTable)),
                      tables_chart("By step of the horizon", "by_step",
@@ -126,7 +126,7 @@ List forecast_blocks(const Json& result) {
   return blocks;
 }
 
-List residual_blocks(const Json& result) {
+List residual_blocks(const RunResult& result) {
   List samples = residual_tables(result, "residual_sample");
   Json errors;
   if (samples.size() > 1 || (!samples.empty() && samples[0].value("outputs", 1) > 1))
@@ -139,7 +139,7 @@ List residual_blocks(const Json& result) {
 
 }  // namespace
 
-List result_tables(const Json& result, const Numbers& numbers) {
+List result_tables(const RunResult& result, const Numbers& numbers) {
   constexpr std::size_t kMostClassesBeside = 6;
   constexpr std::string_view kShown[] = {"confusion_matrix",
                                          "residual_sample",
@@ -147,10 +147,9 @@ List result_tables(const Json& result, const Numbers& numbers) {
                                          internal::ForecastSample::kTable,
                                          internal::MetricsByStep::kTable,
                                          internal::MetricsBySeries::kTable};
-  const Json& tables = at_path(result, {"tables"});
   List by_class;
   bool are_small = true;
-  for (const Json& matrix : find_tables(tables, "confusion_matrix")) {
+  for (const Json& matrix : find_tables(result.tables, "confusion_matrix")) {
     by_class.push_back(table_card("Confusion matrix", matrix, "confusion"));
     are_small = are_small && matrix.at("values").size() <= kMostClassesBeside;
   }
@@ -159,11 +158,11 @@ List result_tables(const Json& result, const Numbers& numbers) {
   List blocks = are_beside ? List{group(std::move(by_class))} : std::move(by_class);
   append(blocks, forecast_blocks(result));
   append(blocks, residual_blocks(result));
-  for (const Json& table : tables) {
+  for (const ResultTable& table : result.tables) {
     const bool is_shown =
         std::find(std::begin(kShown), std::end(kShown), name_of(table)) != std::end(kShown);
-    if (!is_shown && !at_path(table, {"values"}).empty())
-      blocks.push_back(table_card(text_at_path(table, {"name"}), table, "numbers"));
+    if (!is_shown && !table.values.empty())
+      blocks.push_back(table_card(table.name, to_json(table), "numbers"));
   }
   return blocks;
 }

@@ -203,5 +203,7 @@ FitResult fit_result_from(const nlohmann::json& stored, const std::string& place
 nlohmann::json to_json(const EvaluationResult& result);
 nlohmann::json to_json(const ResultTable& table);
 nlohmann::json to_json(const ModelInfo& info);
+nlohmann::json to_json(const PrequentialResult& result);
+nlohmann::json to_json(const StructureResult& result);
 
 }  // namespace treadle

@@ -103,6 +103,7 @@ struct PipelineResult {
   std::vector<StageResult> stages;
 };
 
+nlohmann::json to_json(const DeviceResult& result);
 nlohmann::json to_json(const StageResult& result);
 nlohmann::json to_json(const PipelineResult& result);
 StageResult stage_result_from(const nlohmann::json& stored, const std::string& place);

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/host/record/run_result.h>
 #include <treadle/host/record/training_curve.h>
 #include <treadle/host/run/model_drawing.h>
 
@@ -13,7 +14,7 @@ namespace treadle {
 /// The input of a report. Everything is data: rendering needs no run folder and no libtorch.
 struct ReportInput {
   std::string name;
-  nlohmann::json result;    ///< as result.json, see docs/guide/results.md
+  RunResult result;
   nlohmann::json document;  ///< resolved
   std::vector<TrainingCurve> curves;
   ModelDrawing model;  ///< empty where nothing is known of the model's parts
