@@ -13,7 +13,7 @@
 
 #include "flow/assembly/assemble.h"
 #include "flow/flow_step.h"
-#include "flow/wire.h"
+#include "flow/wiring/wire.h"
 #include "run/graph_data.h"
 
 // A flow as the model for given data and loss: matches the flow's inputs with the data's ports by

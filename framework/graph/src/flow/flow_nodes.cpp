@@ -2,7 +2,7 @@
 
 #include <boost/range/iterator_range.hpp>
 
-#include "flow/wire.h"
+#include "flow/wiring/wire.h"
 
 namespace treadle::graph {
 

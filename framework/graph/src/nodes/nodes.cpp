@@ -57,7 +57,7 @@ class CallNode final : public Node {
     at::Tensor value = main().call(inputs, state.callees[0], scope, further_);
     if (further_.empty())
       return value;
-    // Two outputs may be one value, which then has users that neither place knows of.
+    // Two outputs may be one value: then its users are those of two places.
     for (at::Tensor& output : state.callees[0].outputs)
       output = accumulation_point(contiguous_with_gradient(std::move(output)));
     return accumulation_point(contiguous_with_gradient(std::move(value)));
@@ -201,7 +201,7 @@ class LoopNode final : public Node {
 };
 
 /// The body on rows, one by one or all in one call; with slices, parts of the last dimension become
-/// rows first. A map over a tag gets that value as its stream (wire.cpp), so it is no case here.
+/// rows first. A map over a tag gets that value as its stream (verbs.cpp), so it is no case here.
 class MapNode final : public Node {
  public:
   MapNode(std::vector<Callee> callees, std::int64_t slices, bool batched)
@@ -302,7 +302,7 @@ class MapNode final : public Node {
     results.reserve(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) {
       stop_if_asked(scope);
-      // A view of whole rows, which is contiguous as rule 4 wants it.
+      // A view of whole rows, contiguous as rule 4 requires.
       given[0] = inputs[0].narrow(0, i, 1);
       try {
         results.push_back(main().call({given.data(), given.size()}, state.callees[0], scope));

@@ -144,7 +144,7 @@ class Registration {
     std::size_t begin = 0;
     for (std::size_t dot = id.find('.'); dot != std::string::npos; dot = id.find('.', begin)) {
       // A group is made at its first node, so it stands where that node does in the order of
-      // parameters. wire.cpp refuses a node that has the name of a group.
+      // parameters. node_ids.cpp refuses a node that has the name of a group.
       std::shared_ptr<torch::nn::Module>& group = groups_[id.substr(0, dot)];
       if (group == nullptr) {
         group = at->register_module(id.substr(begin, dot - begin),
@@ -379,7 +379,7 @@ void Graph::set_built_from(std::shared_ptr<const FlowBuilder> flow) {
 }
 
 void Graph::set_repeated() {
-  // Of this graph only: the caller walks all modules of what is repeated.
+  // Of this graph only: the caller walks all modules that are repeated.
   for (BranchGroup& group : impl_->groups_of_branches)
     group.is_repeated = true;
 }

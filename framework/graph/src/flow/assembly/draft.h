@@ -10,7 +10,7 @@
 #include <treadle/core/model/layer.h>
 #include <treadle/graph/flow_builder.h>
 
-#include "flow/wire.h"
+#include "flow/wiring/wire.h"
 #include "run/graph_data.h"
 
 namespace treadle::graph {

@@ -11,7 +11,8 @@
 
 namespace treadle::graph {
 
-/// What the steps of a flow come to: nodes and edges, and all that is wrong with the steps.
+/// The nodes and edges of the steps of a flow, and all mistakes in the steps. Points to the steps
+/// (WantedNode::step), so the flow must outlive it.
 struct Wired {
   Description description;
   std::vector<Vertex> inputs;            ///< in order
