@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ namespace treadle::testing {
 /// Weights for a model to start from.
 inline constexpr const char* kWeightsFile = "weights.safetensors";
 
-/// A document while it is drawn: what is known of it so far, and of the place it is drawn for.
+/// A document while it is drawn: the facts about it so far, and about the place it is drawn for.
 struct Drawing {
   const Runtime& runtime;
   Dice dice;
@@ -29,6 +30,12 @@ struct Drawing {
   std::vector<std::string> metrics = {};  ///< as the history calls them
   std::vector<std::string> tags = {};     ///< of the model
   nlohmann::json flow = {};               ///< steps that suit the data
+
+  /// Whether a target has a value for each position of a row.
+  bool has_positions() const {
+    return std::any_of(data.targets.begin(), data.targets.end(),
+                       [](const TargetSpec& target) { return target.position_dimensions() > 0; });
+  }
 };
 
 }  // namespace treadle::testing

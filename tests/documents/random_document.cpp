@@ -11,8 +11,8 @@
 #include <treadle/host/run/workflow_run.h>
 #include <treadle/tensor/task_random.h>
 
-#include "bits/random_flow.h"
 #include "document_keys.h"
+#include "flow_drawer.h"
 #include "hints.h"
 
 namespace treadle::testing {
@@ -96,7 +96,7 @@ class Drawer {
                            {"trials", dice.whole(2, 4)},
                            {"parallel", dice.whole(1, 3)},
                            {"space", {{"training.batch_size", {{"int", {4, 9}}}}}}};
-    // Folds that begin with the weights of the one before are not judged together.
+    // Folds that begin with the weights of the one before are not evaluated together.
     const bool is_chained = document_.contains("validation") &&
                             document_["validation"].is_object() &&
                             document_["validation"].value("warm_start", false);
@@ -122,8 +122,6 @@ class Drawer {
     return draw_value(drawing_, schema_["properties"][key], {"", key});
   }
 
-  bool is_float64() const { return document_.value("precision", "") == "float64"; }
-
   void open_data() {
     const json& slot = schema_["properties"]["data"];
     auto provider = drawing_.runtime.registry().make<DataProvider>(
@@ -148,7 +146,8 @@ class Drawer {
     if (document_.contains("loss") || drawing_.dice.chance(is_one ? 30 : 20))
       return;
     const json& slot = slot_in(schema_["properties"]["loss"]);
-    if (is_one && !has_positions() && !document_.contains("model") && drawing_.dice.chance(15)) {
+    if (is_one && !drawing_.has_positions() && !document_.contains("model") &&
+        drawing_.dice.chance(15)) {
       draw_ensemble(targets[0]);
       return;
     }
@@ -164,7 +163,7 @@ class Drawer {
     document_["loss"] = losses.size() == 1 && drawing_.dice.chance(70) ? losses[0] : losses;
   }
 
-  /// Its model ends with the outputs of all members: see add_heads().
+  /// Its model ends with the outputs of all members: see draw_flow().
   void draw_ensemble(const TargetSpec& target) {
     const bool is_of_numbers = target.kind == TargetKind::kNumbers;
     const bool is_of_labels = target.kind == TargetKind::kLabels;
@@ -218,53 +217,17 @@ class Drawer {
     return drawn;
   }
 
-  bool has_positions() const {
-    for (const TargetSpec& target : drawing_.data.targets) {
-      if (target.position_dimensions() > 0)
-        return true;
-    }
-    return false;
-  }
-
   void draw_model() {
     if (document_.contains("model")) {
       drawing_.flow = document_["model"].value("flow", json::array());
       note_tags(drawing_.flow);
     } else {
-      drawing_.flow = flow();
+      const bool is_float64 = document_.value("precision", "") == "float64";
+      drawing_.flow = draw_flow(drawing_, is_float64 ? at::kDouble : at::kFloat, is_ensemble());
+      note_tags(drawing_.flow);
       document_["model"] =
           is_ensemble() ? json{{"use", "flow"}, {"flow", drawing_.flow}} : component("model");
     }
-  }
-
-  json flow() {
-    std::vector<const PortSpec*> inputs;
-    for (const PortSpec& port : drawing_.data.inputs) {
-      if (!port.is_auxiliary())
-        inputs.push_back(&port);
-    }
-    json steps = json::array();
-    TensorSpec stream = spec_of(*inputs[0]);
-    bool varies = std::find(inputs[0]->shape.begin(), inputs[0]->shape.end(), kVaries) !=
-                  inputs[0]->shape.end();
-    if (inputs.size() > 1 && drawing_.dice.chance(70)) {
-      steps = joined(inputs, stream);
-      varies = false;
-    }
-    if (varies || has_positions() || drawing_.dice.chance(10)) {
-      const json more = plain_steps(stream);
-      steps.insert(steps.end(), more.begin(), more.end());
-    } else {
-      const RandomFlow random(drawing_.runtime.registry(), drawing_.dice.below(1'000'000), stream);
-      if (!random.surprises().empty())
-        throw ContractViolation(random.surprises().front());
-      steps.insert(steps.end(), random.steps().begin(), random.steps().end());
-      if (random.build()->results()[0]->sizes.size() > 2)
-        steps.push_back("flatten");
-    }
-    add_heads(steps);
-    note_tags(steps);
-    return steps;
   }
 
   void note_tags(const json& steps) {
@@ -274,126 +237,6 @@ class Drawer {
       const json tags = step["tag"].is_string() ? json{{"output", step["tag"]}} : step["tag"];
       for (const auto& [output, tag] : tags.items())
         drawing_.tags.push_back(tag);
-    }
-  }
-
-  TensorSpec spec_of(const PortSpec& port) const {
-    std::vector<std::int64_t> sizes{TensorSpec::kVaries};
-    for (const std::int64_t size : port.shape)
-      sizes.push_back(size == kVaries ? 5 : size);
-    const bool is_index = port.role == Role::kTokens || port.role == Role::kCategories;
-    return {sizes, is_index ? at::kLong : is_float64() ? at::kDouble : at::kFloat};
-  }
-
-  /// All inputs beside each other.
-  json joined(const std::vector<const PortSpec*>& inputs, TensorSpec& stream) {
-    json names = json::array();
-    json tags = json::array();
-    json steps = json::array();
-    std::int64_t width = 0;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      std::int64_t elements = 1;
-      for (const std::int64_t size : inputs[i]->shape)
-        elements *= size;
-      width += elements;
-      if (i > 0) {
-        names.push_back(inputs[i]->name);
-        steps.push_back({{"use", "at"}, {"tags", json::array({inputs[i]->name})}});
-      }
-      if (inputs[i]->shape.size() == 1 && i > 0) {
-        steps.erase(steps.size() - 1);
-        tags.push_back(inputs[i]->name);
-        continue;
-      }
-      tags.push_back("flat" + std::to_string(i));
-      steps.push_back(
-          {{"use", inputs[i]->shape.size() == 1 ? "identity" : "flatten"}, {"tag", tags.back()}});
-    }
-    const json input = {{"use", "input"}, {"names", names}};
-    steps.insert(steps.begin(), input);
-    steps.push_back({{"use", "at"}, {"tags", tags}});
-    steps.push_back({{"use", "merge"}, {"with", "cat"}});
-    stream.sizes = {TensorSpec::kVaries, width};
-    return steps;
-  }
-
-  /// `step` with what describes the positions of the stream: perhaps segments and, where it takes
-  /// padding, lengths or a mask.
-  json described(json step, bool takes_padding) {
-    json names = json::array();
-    bool has_padding = !takes_padding;
-    for (const PortSpec& port : drawing_.data.inputs) {
-      const bool is_padding = port.role == Role::kLengths || port.role == Role::kMask;
-      if (!port.is_auxiliary() || (is_padding && has_padding) || !drawing_.dice.chance(70))
-        continue;
-      has_padding = has_padding || is_padding;
-      names.push_back(port.name);
-    }
-    if (!names.empty())
-      step["using"] = std::move(names);
-    return step;
-  }
-
-  /// What keeps positions, and works for rows of any length.
-  json plain_steps(const TensorSpec& stream) {
-    Dice& dice = drawing_.dice;
-    json steps = json::array();
-    if (stream.dtype == at::kLong)
-      steps.push_back({{"use", "embedding"}, {"embedding_dim", dice.whole(2, 5)}});
-    const bool is_sequence = stream.sizes.size() == 3 || stream.dtype == at::kLong;
-    for (std::size_t count = 1 + dice.below(3); count-- > 0;) {
-      const auto units = dice.whole(2, 6);
-      const std::vector<json> choices{
-          {{"use", "dense"}, {"out_features", units}, {"tag", "d" + std::to_string(count)}},
-          "tanh",
-          "layer_norm",
-          {{"use", "dropout"}, {"p", 0.3}},
-          {{"use", "gru"}, {"hidden_size", units}, {"return_sequences", true}},
-          {{"use", "lstm"}, {"hidden_size", units}, {"return_sequences", true}},
-          {{"use", "gated_feed_forward"}, {"hidden_features", units}},
-          described({{"use", "attention"}, {"is_causal", dice.chance(50)}}, true),
-          described({{"use", "positional_encoding"}, {"max_length", 8}}, false),
-          described({{"use", "graph"},
-                     {"builder",
-                      {{"use", "transformer_encoder"},
-                       {"num_layers", 1},
-                       {"num_heads", 1},
-                       {"dim_feedforward", units},
-                       {"norm_first", dice.chance(50)}}}},
-                    true)};
-      steps.push_back(choices[dice.below(is_sequence ? choices.size() : 4)]);
-    }
-    if (is_sequence && !has_positions() && dice.chance(50)) {
-      steps.push_back({{"use", "gru"}, {"hidden_size", 4}, {"return_sequences", false}});
-    } else if (is_sequence && !has_positions()) {
-      steps.push_back({{"use", "lstm"}, {"hidden_size", 3}, {"tag", {{"c_n", "cells"}}}});
-      steps.push_back({{"use", "at"}, {"tags", {"cells"}}});
-      steps.push_back("flatten");
-    }
-    return steps;
-  }
-
-  void add_heads(json& steps) {
-    const auto& targets = drawing_.data.targets;
-    if (is_ensemble()) {
-      steps.push_back({{"use", "graph"},
-                       {"builder",
-                        {{"use", "tabm"},
-                         {"width", drawing_.dice.whole(2, 6)},
-                         {"num_layers", drawing_.dice.whole(1, 2)},
-                         {"variant", drawing_.dice.chance(50) ? "tabm" : "tabm-mini"},
-                         {"dropout", drawing_.dice.chance(50) ? 0 : 0.2}}}});
-      return;
-    }
-    if (targets.size() == 1 || (!has_positions() && drawing_.dice.chance(40))) {
-      steps.push_back("head");
-      return;
-    }
-    steps.push_back({{"use", "identity"}, {"tag", "trunk"}});
-    for (const TargetSpec& target : targets) {
-      if (&target != &targets[0])
-        steps.push_back({{"use", "at"}, {"tags", json::array({"trunk"})}});
-      steps.push_back({{"use", "head"}, {"output", target.name}, {"tag", target.name}});
     }
   }
 
@@ -599,8 +442,8 @@ RandomDocument first_accepted(const Runtime& runtime, std::uint64_t seed, const 
 }
 
 /// Other numbers beside the key, where they are given. A kind of document is a choice of names and
-/// of what is left out; numbers may be such that the key cannot show: a training that ends within
-/// the first pass.
+/// of omissions; numbers may be such that the key cannot show: a training that ends within the
+/// first pass.
 json with_other_numbers(Drawing& drawing, const json& resolved, const std::string& part,
                         const std::string& pointer) {
   json other = resolved;
@@ -615,7 +458,7 @@ json with_other_numbers(Drawing& drawing, const json& resolved, const std::strin
   return other;
 }
 
-/// What a relative has of a resolved document for the sake of a key.
+/// The part of a resolved document that a relative keeps for the sake of a key.
 json kept_for(Drawing& drawing, const std::string& pointer, json resolved, int attempt) {
   const json::json_pointer place(pointer);
   const std::string top = pointer.substr(1, pointer.find('/', 1) - 1);
