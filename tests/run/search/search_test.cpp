@@ -176,6 +176,45 @@ std::map<std::string, int> states_of(const Json& search) {
 }
 
 // Each trial that was promoted has the values that it would have had without a pause.
+TEST(Search, CallsTheHooksOfTheRunForEachKindOfEvent) {
+  const Workspace workspace;
+  const Runtime runtime = watching_runtime();
+  Json document = document_of("random");
+  document["search"].update({{"trials", 2}, {"parallel", 1}, {"asynchronous", true}});
+  std::set<std::string> stepped;
+  std::set<std::string> trained;
+  std::map<std::string, std::int64_t> epochs;
+  std::map<std::int64_t, std::string> states;
+  std::string notes;
+  RunOptions options = workspace.options();
+  options.hooks.on_step = [&](const FitId& fit, const StepProgress&) {
+    stepped.insert(fit.path());
+  };
+  options.hooks.on_epoch = [&](const FitId& fit, const EpochSummary& epoch) {
+    epochs[fit.path()] = epoch.epoch;
+  };
+  options.hooks.on_fit = [&](const FitId& fit, const FitSummary& summary) {
+    EXPECT_EQ(summary.epochs, 2);
+    trained.insert(fit.path());
+  };
+  options.hooks.on_trial = [&](const TrialSummary& trial, const SearchProgress&) {
+    states[trial.number] = trial.state;
+  };
+  options.hooks.on_note = [&](const std::string& text) { notes += text + "\n"; };
+
+  run_workflow(runtime, runtime.resolve(document), options);
+
+  const std::set<std::string> fits{"trials/0", "trials/1", "final"};
+  EXPECT_EQ(trained, fits);
+  EXPECT_FALSE(stepped.empty()) << "the newest step a few times a second";
+  EXPECT_THAT(epochs, ::testing::UnorderedElementsAre(::testing::Pair("trials/0", 2),
+                                                      ::testing::Pair("trials/1", 2),
+                                                      ::testing::Pair("final", 2)));
+  EXPECT_THAT(states, ::testing::ElementsAre(::testing::Pair(0, "complete"),
+                                             ::testing::Pair(1, "complete")));
+  EXPECT_THAT(notes, HasSubstr("asynchronous"));
+}
+
 TEST(Search, ACopyOfAnotherModelFailsATrialAndNotTheRun) {
   Json document = document_of("random");
   document["training"]["epochs"] = 5;

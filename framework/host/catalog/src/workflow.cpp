@@ -1,5 +1,7 @@
 #include <treadle/host/catalog/workflow.h>
 
+#include <algorithm>
+
 #include <treadle/host/catalog/workflow_document.h>
 
 namespace treadle {
@@ -10,6 +12,15 @@ nlohmann::json component_of(std::string component, Workflow::Parameters paramete
   for (const auto& [name, value] : parameters)
     slot[std::string(name)] = value;
   return slot;
+}
+
+/// "training.callbacks" as a JSON pointer; a pointer as it is.
+std::string pointer_of(std::string_view path) {
+  std::string pointer(path);
+  if (pointer.starts_with('/'))
+    return pointer;
+  std::replace(pointer.begin(), pointer.end(), '.', '/');
+  return "/" + pointer;
 }
 
 }  // namespace
@@ -29,26 +40,32 @@ Workflow& Workflow::use(std::string_view slot, std::string component, Parameters
 }
 
 Workflow& Workflow::add(std::string_view list, std::string component, Parameters parameters) {
-  nlohmann::json slot = component_of(std::move(component), parameters);
-  const auto found = json().find(list);
-  if (found == json().end())
-    return set(list, nlohmann::json::array({std::move(slot)}));
-  return set(std::string(list) + "." + std::to_string(found->size()), slot);
+  const nlohmann::json slot = component_of(std::move(component), parameters);
+  const nlohmann::json::json_pointer place(pointer_of(list));
+  if (!json().contains(place))
+    return set(list, nlohmann::json::array({slot}));
+  nlohmann::json all = json().at(place);
+  if (!all.is_array())
+    all = nlohmann::json::array({std::move(all)});
+  all.push_back(slot);
+  return set(list, all);
 }
 
 Workflow& Workflow::set(std::string_view path, const nlohmann::json& value) {
-  changes_.emplace_back(path, value.dump());
-  document_->set(path, changes_.back().second);
+  const std::string text = value.dump();
+  if (text_.empty()) {
+    const std::shared_ptr<Document> changed = Document::from_json(json());
+    changed->set(path, text);
+    document_ = Document::from_json(changed->value());  // nobody wrote it: values have no places
+    return *this;
+  }
+  const std::shared_ptr<Document> changed = Document::parse(text_, place_);
+  for (const auto& [earlier, earlier_text] : changes_)
+    changed->set(earlier, earlier_text);
+  changed->set(path, text);
+  changes_.emplace_back(path, text);
+  document_ = changed;
   return *this;
-}
-
-std::shared_ptr<const Document> Workflow::document() const {
-  if (text_.empty())  // nobody wrote it, so its values have no places
-    return Document::from_json(json());
-  std::shared_ptr<Document> copy = Document::parse(text_, place_);
-  for (const auto& [path, value] : changes_)
-    copy->set(path, value);
-  return copy;
 }
 
 }  // namespace treadle

@@ -48,6 +48,32 @@ TEST(Workflow, AppendsToListsThatAreThereOrNot) {
             json::parse(R"([{"use": "accuracy"}, {"use": "auc", "average": "macro"}])"));
 }
 
+TEST(Workflow, AppendsToListsWithinAComponentAndBehindASingleValue) {
+  Workflow workflow = moons();
+  workflow.use("training", "standard").set("metrics", "accuracy");
+
+  workflow.add("training.callbacks", "early_stopping").add("training.callbacks", "ema");
+  workflow.add("metrics", "auc");
+
+  EXPECT_EQ(workflow.json().at("training").at("callbacks"),
+            json::parse(R"([{"use": "early_stopping"}, {"use": "ema"}])"));
+  EXPECT_EQ(workflow.json().at("metrics"), json::parse(R"(["accuracy", {"use": "auc"}])"));
+}
+
+TEST(Workflow, IsIndependentOfItsCopyAndOfAChangeThatFailed) {
+  for (const Workflow& original : {moons(), Workflow::parse(R"({"treadle": 1, "seed": 7})")}) {
+    const json before = original.json();
+    Workflow copy = original;
+    copy.set("seed", 8);
+    EXPECT_EQ(original.json(), before);
+
+    Workflow failed = original;
+    EXPECT_THROW(failed.set("seed.below.it", 1), UsageError);
+    EXPECT_EQ(failed.json(), before);
+    EXPECT_EQ(failed.set("seed", 9).document()->value().at("seed"), 9);
+  }
+}
+
 // Text that reads as a number stays text, which --set would not leave so.
 TEST(Workflow, SetsValuesOfTheTypesTheyHave) {
   Workflow workflow = moons();

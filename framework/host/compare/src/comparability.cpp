@@ -11,6 +11,8 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/time_text.h>
 
+#include "json_member.h"
+
 namespace treadle::compare {
 namespace {
 
@@ -18,11 +20,6 @@ using Json = nlohmann::json;
 
 /// Times are called the same within this share: the load of a machine changes them by as much.
 constexpr double kSameTime = 0.1;
-
-Json at_pointer(const Json& value, const std::string& pointer) {
-  const Json::json_pointer place(pointer);
-  return value.contains(place) ? value.at(place) : Json();
-}
 
 std::vector<std::size_t> finished(const std::vector<RunRecord>& runs) {
   std::vector<std::size_t> indices;
@@ -38,8 +35,8 @@ std::string target_of(const RunRecord& run) {
   if (!run.result || run.result->task.empty())
     return "";
   std::string names;
-  for (const Json& target : at_pointer(run.result->data, "/targets")) {
-    const Json name = at_pointer(target, "/name");
+  for (const Json& target : member(run.result->data, "targets")) {
+    const Json name = member(target, "name");
     names +=
         (names.empty() ? "" : ", ") + (name.is_string() ? quote_text(name.get<std::string>()) : "");
   }
@@ -87,7 +84,7 @@ Check check_data(const std::vector<RunRecord>& runs, const std::vector<MeasuredR
     by_seed.add(measured[run], measured[run].data);
   }
   if (by_hash.size() == 1) {
-    const Json rows = at_pointer(runs[compared.front()].result->environment, "/data_rows");
+    const Json rows = member(runs[compared.front()].result->environment, "data_rows");
     check.sameness = Sameness::kSame;
     check.text = "the same" + (rows.is_number_integer() && rows.get<std::int64_t>() >= 0
                                    ? ", " + count_text(rows.get<std::int64_t>(), "row")
@@ -232,11 +229,11 @@ Check check_spent(const std::string& about, const std::optional<std::vector<Rang
 
 /// Whether times depend on the method alone.
 bool ran_alike(const std::vector<RunRecord>& runs, const std::vector<std::size_t>& compared) {
-  constexpr std::array kMachine{"/device", "/cpu_capability", "/blas", "/libtorch", "/workers"};
+  constexpr std::array kMachine{"device", "cpu_capability", "blas", "libtorch", "workers"};
   return std::all_of(compared.begin(), compared.end(), [&](std::size_t run) {
-    return std::all_of(kMachine.begin(), kMachine.end(), [&](const char* pointer) {
-      return at_pointer(runs[run].result->environment, pointer) ==
-             at_pointer(runs[compared.front()].result->environment, pointer);
+    return std::all_of(kMachine.begin(), kMachine.end(), [&](const char* key) {
+      return member(runs[run].result->environment, key) ==
+             member(runs[compared.front()].result->environment, key);
     });
   });
 }
@@ -270,7 +267,7 @@ bool have_comparable_losses(const std::vector<RunRecord>& runs) {
   std::set<Json> losses;
   for (const std::size_t run : finished(runs)) {
     losses.insert(Json::array(
-        {at_pointer(runs[run].document, "/loss"), runs[run].result->training.transformed_target}));
+        {member(runs[run].document, "loss"), runs[run].result->training.transformed_target}));
   }
   return losses.size() <= 1;
 }

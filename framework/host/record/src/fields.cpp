@@ -78,7 +78,8 @@ void FieldReader::expect(bool is_so, const char* what, const nlohmann::json& got
   if (!is_so) {
     throw StorageError(place_ + (pointer.empty() ? "" : ": " + shown_pointer(pointer)) +
                        ": expected " + what + ", got " + describe_value(got) +
-                       "; the file is damaged, or was written by another program");
+                       "; the file is damaged, or was written by another program: restore it from "
+                       "a copy");
   }
 }
 

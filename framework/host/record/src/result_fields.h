@@ -4,7 +4,7 @@
 
 #include "fields.h"
 
-/// The layout of result.json: of a training and what it is made of.
+/// The layout of a training in result.json.
 namespace treadle::fields {
 
 template <typename F>

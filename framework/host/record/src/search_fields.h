@@ -4,7 +4,7 @@
 
 #include "fields.h"
 
-/// The layout of result.json: of its "search".
+/// The layout of a search in result.json, and of ensemble.json.
 namespace treadle::fields {
 
 template <typename F>

@@ -2,6 +2,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -252,6 +255,26 @@ TEST(RunResult, WithAnyValueReplacedIsReadOrRefused) {
     }
   }
   EXPECT_GT(refused, 100);
+}
+
+TEST(RunResult, IsReadFromItsFileOrRefusedWithItsPath) {
+  std::string folder = (std::filesystem::temp_directory_path() / "treadle-result-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::filesystem::path file = std::filesystem::path(folder) / "result.json";
+  const auto refusal_of_file = [&] {
+    try {
+      read_run_result(file);
+    } catch (const StorageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was refused");
+  };
+  EXPECT_THAT(refusal_of_file(), AllOf(HasSubstr(file.string()), HasSubstr("cannot be read")));
+  std::ofstream(file) << to_json(full_run()).dump();
+  EXPECT_EQ(to_json(read_run_result(file)), to_json(full_run()));
+  std::ofstream(file) << "{\"task\": ";
+  EXPECT_THAT(refusal_of_file(), AllOf(HasSubstr(file.string()), HasSubstr("not JSON")));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Folds, AreSummarizedBySampleDeviationsOfThoseThatHaveANumber) {

@@ -69,10 +69,6 @@ Numbers read_numbers(const RunResult& result) {
   return numbers;
 }
 
-bool is_of_one_class(const std::string& metric) {
-  return metric.find('.') != std::string::npos;
-}
-
 Json number_in(const Record& record, const std::string& name) {
   const auto found = record.find(name);
   return found == record.end() ? Json() : found->second;

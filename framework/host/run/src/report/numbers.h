@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <treadle/host/compare/run_measures.h>
 #include <treadle/host/run/report.h>
 
 #include "report/blocks.h"
@@ -30,8 +31,7 @@ Numbers read_numbers(const RunResult& result);
 
 Record record_of(const Scores& scores);
 
-/// "recall.setosa" belongs to one class.
-bool is_of_one_class(const std::string& metric);
+using compare::is_of_one_class;
 
 /// The loss or a metric of a record; null where it has none.
 Json number_in(const Record& record, const std::string& name);

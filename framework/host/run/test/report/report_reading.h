@@ -12,8 +12,7 @@ namespace treadle::reading {
 
 using Json = nlohmann::json;
 
-/// A report's input whose result is given as in result.json; of a run with a model, unless it says
-/// otherwise.
+/// The input of a report, with the result as JSON. Without a "model_path" it is given one.
 struct WrittenInput {
   std::string name;
   Json result;

@@ -179,10 +179,9 @@ TEST(Report, ReportsThatNumbersOfRowsWhichSelectedAreOptimistic) {
   EXPECT_THAT(notes(document_of(input)), Not(HasSubstr("optimistic")));
 
   input.result["weights"] = {{"epoch", 2}, {"chosen", "best"}, {"on", "validation"}};
-  EXPECT_THAT(
-      notes(document_of(input)),
-      HasSubstr("The validation rows selected the weights that they evaluate, so their numbers "
-                "are optimistic"));
+  EXPECT_THAT(notes(document_of(input)),
+              HasSubstr("The validation rows also selected the weights, so their numbers "
+                        "are optimistic"));
 }
 
 TEST(Report, HasRawNumbersWithTheirUnits) {

@@ -84,6 +84,4 @@ class DerivesNetwork {
   virtual nlohmann::json derived(const StructureRecord& record) const = 0;
 };
 
-nlohmann::json to_json(const StructureRecord& record);
-
 }  // namespace treadle

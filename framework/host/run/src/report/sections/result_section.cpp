@@ -75,10 +75,9 @@ Json evaluation_note(const RunResult& result, const Numbers& numbers) {
   }
   if (!did_select || numbers.rows == "test")
     return {};
-  return note(
-      "The validation rows selected the weights" + by +
-      " that they evaluate, so their numbers are optimistic; \"test_fraction\" in \"validation\" "
-      "sets rows aside for evaluation only.");
+  return note("The validation rows also selected the weights" + by +
+              ", so their numbers are optimistic; \"test_fraction\" in \"validation\" "
+              "sets rows aside for evaluation only.");
 }
 
 }  // namespace

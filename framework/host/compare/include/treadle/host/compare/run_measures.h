@@ -28,7 +28,7 @@ struct Budget {
 /// One training that a run is measured by: its only one, or that of a fold.
 struct MeasuredTraining {
   std::string fit;  ///< its path
-  /// The rows that evaluate it: equal for the same rows of the same data. Empty where nobody knows.
+  /// Identifies the evaluated rows: equal for the same rows of the same data. Empty if unknown.
   std::string rows;
   std::int64_t evaluated_rows = 0;  ///< how many these are; 0: not known
   std::int64_t training = 0;        ///< how many rows train; 0: not known
