@@ -69,9 +69,9 @@ class FieldWriter {
   void either(const char* key, bool value, const char* yes, const char* no) {
     object_[key] = value ? yes : no;
   }
-  /// A list of objects, each by `visit(f, element, index)`.
+  /// A list of at least `least` objects, each by `visit(f, element, index)`.
   template <typename T, typename Visit>
-  void each(const char* key, const std::vector<T>& values, const Visit& visit) {
+  void each(const char* key, const std::vector<T>& values, const Visit& visit, std::size_t = 0) {
     nlohmann::json& list = object_[key] = nlohmann::json::array();
     for (std::size_t i = 0; i < values.size(); ++i) {
       FieldWriter element(list.emplace_back(nlohmann::json::object()));
@@ -168,14 +168,15 @@ class FieldReader {
   }
   void either(const char* key, bool& value, const char* yes, const char* no);
   template <typename T, typename Visit>
-  void each(const char* key, std::vector<T>& values, const Visit& visit) {
-    const nlohmann::json* const list = find(key);
-    if (list == nullptr)
-      return;
-    expect(list->is_array(), "an array", *list, pointer_of(key));
-    values.resize(list->size());
+  void each(const char* key, std::vector<T>& values, const Visit& visit, std::size_t least = 0) {
+    static const nlohmann::json kNone = nlohmann::json::array();
+    const nlohmann::json* const found = find(key);
+    const nlohmann::json& list = found == nullptr ? kNone : *found;
+    expect(list.is_array() && list.size() >= least,
+           least == 0 ? "an array" : "an array that is not empty", list, pointer_of(key));
+    values.resize(list.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
-      FieldReader element((*list)[i], place_, child_pointer(pointer_of(key), i));
+      FieldReader element(list[i], place_, child_pointer(pointer_of(key), i));
       visit(element, values[i], i);
     }
   }

@@ -185,7 +185,7 @@ void describe(F& f, Of<F, CrossValidationResult> result) {
   f.metrics("std_metrics", result.std_metrics);
   f("total_time_seconds", result.total_time_seconds);
   f.unless_default("undefined", result.undefined);
-  f.each("fold_results", result.fold_results, [&](F& g, Of<F, FitResult> fold, std::size_t i) {
+  const auto fold_fields = [&](F& g, Of<F, FitResult> fold, std::size_t i) {
     describe(g, fold);
     g.derived([&](auto& writer) {
       const Scores* const scores = fold.evaluated();
@@ -194,11 +194,11 @@ void describe(F& f, Of<F, CrossValidationResult> result) {
     if constexpr (F::kWrites) {
       if (i < result.inner.size())
         g("inner", result.inner[i]);
-    } else if (g.has("inner")) {
-      result.inner.resize(i + 1);
-      g("inner", result.inner[i]);
+    } else if (g.has("inner") && result.inner.size() == i) {
+      g("inner", result.inner.emplace_back());
     }
-  });
+  };
+  f.each("fold_results", result.fold_results, fold_fields, 1);
   if constexpr (!F::kWrites)
     order_like_folds(result);
 }

@@ -171,7 +171,7 @@ struct CrossValidationResult {
   Number std_loss;
   std::vector<MetricValue> mean_metrics;  ///< in the document's order
   std::vector<MetricValue> std_metrics;   ///< likewise
-  std::vector<FitResult> fold_results;
+  std::vector<FitResult> fold_results;    ///< at least one
   /// Of a nested validation: for each fold what its inner folds came to.
   std::vector<CrossValidationResult> inner;
   double total_time_seconds = 0;  ///< of training and evaluation, added up over the folds
