@@ -264,7 +264,7 @@ TEST(RunResult, WithAnyValueReplacedOrRemovedIsReadOrRefused) {
   const Json others = {nullptr,          true,           -1,           0.5, "text",
                        Json::array({1}), Json::object(), Json::array()};
   std::vector<Json::json_pointer> pointers;
-  add_pointers(whole, {}, pointers);
+  add_pointers(whole, Json::json_pointer(), pointers);
   std::int64_t refused = 0;
   for (const Json::json_pointer& pointer : pointers) {
     for (const Json& other : others) {

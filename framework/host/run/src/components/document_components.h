@@ -76,8 +76,6 @@ class DocumentComponents {
   const RunDevice& device() const { return settled_.device; }
   const DataSpec& data_spec() const { return dataset_.spec(); }
   bool keeps_predictions() const { return keeps_predictions_; }
-  /// See task_of().
-  std::string task() const { return task_of(data_spec().targets); }
 
   TrainingPlan training_plan() const { return training_plan_of(runtime_, settled_.workflow); }
 

@@ -46,7 +46,7 @@ nlohmann::json data_summary(const internal::DocumentComponents& components) {
   return {{"rows", components.rows().rows()},
           {"inputs", std::move(inputs)},
           {"targets", std::move(targets)},
-          {"task", components.task()},
+          {"task", internal::task_of(components.data_spec().targets)},
           {"choices", components.choices()}};
 }
 

@@ -113,7 +113,7 @@ RunResult result_of_fits(const RunParts& run, const CrossValidation& plan) {
 void add_facts_of_run(RunParts& run, std::int64_t baseline_memory, RunResult& result) {
   const DocumentComponents& components = run.components();
   result.started_at = run.log.started_at();
-  result.task = components.task();
+  result.task = task_of(components.data_spec().targets);
   result.choices = run.conditions().choices();
   if (const std::string& execution = result.training.model_info.execution; !execution.empty())
     result.choices.push_back("execution: " + execution);
