@@ -14,7 +14,7 @@
 namespace treadle::cli {
 namespace {
 
-constexpr std::array<std::pair<ErrorKind, std::string_view>, 8> kKindWords{{
+constexpr std::array<std::pair<ErrorKind, std::string_view>, 9> kKindWords{{
     {ErrorKind::kInternal, "internal"},
     {ErrorKind::kUsage, "usage"},
     {ErrorKind::kDocument, "document"},
@@ -22,6 +22,7 @@ constexpr std::array<std::pair<ErrorKind, std::string_view>, 8> kKindWords{{
     {ErrorKind::kData, "data"},
     {ErrorKind::kTraining, "training"},
     {ErrorKind::kStorage, "storage"},
+    {ErrorKind::kCommunication, "communication"},
     {ErrorKind::kInterrupted, "interrupted"},
 }};
 

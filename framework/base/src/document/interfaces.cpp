@@ -31,6 +31,8 @@ const std::array kNames{
     InterfaceName{"callback", "treadle.callback/0",
                   "acts in the training loop: stops, keeps weights, averages"},
     InterfaceName{"device", "treadle.device/0", "is a kind of device that models are trained on"},
+    InterfaceName{"communicator", "treadle.communicator/0",
+                  "moves bytes between the processes of a training"},
     InterfaceName{"observer", "treadle.observer/0", "receives the events of a run"},
     InterfaceName{"tuner", "treadle.tuner/0", "suggests the points of a hyperparameter search"},
     InterfaceName{"storage", "treadle.storage/0", "keeps a study that several processes work on"},

@@ -21,6 +21,10 @@ TrainingError::~TrainingError() = default;
 StorageError::StorageError(const std::string& message) : Error(ErrorKind::kStorage, message) {}
 StorageError::~StorageError() = default;
 
+CommunicationError::CommunicationError(const std::string& message, int rank)
+    : Error(ErrorKind::kCommunication, message), rank_(rank) {}
+CommunicationError::~CommunicationError() = default;
+
 Interrupted::Interrupted(const std::string& message) : Error(ErrorKind::kInterrupted, message) {}
 Interrupted::~Interrupted() = default;
 

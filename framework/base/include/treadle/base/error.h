@@ -16,7 +16,8 @@ enum class ErrorKind {
   kData = 5,      ///< the data
   kTraining = 6,  ///< training went wrong: a loss that is not a number, a model that does not fit
   kStorage = 7,   ///< the run folder: not writable, disk full, damaged checkpoint
-  kInterrupted = 130  ///< stopped by the user; the run can be resumed
+  kCommunication = 8,  ///< another process of the training is gone, or does not answer
+  kInterrupted = 130   ///< stopped by the user; the run can be resumed
 };
 
 /// Root of every exception Treadle throws on purpose.
@@ -60,6 +61,21 @@ class StorageError : public Error {
  public:
   explicit StorageError(const std::string& message);
   ~StorageError() override;
+};
+
+/// Another process of the training is gone, does not answer, or is of another training.
+class CommunicationError : public Error {
+ public:
+  static constexpr int kUnknownRank = -1;
+
+  explicit CommunicationError(const std::string& message, int rank = kUnknownRank);
+  ~CommunicationError() override;
+
+  /// Of the process that is to blame.
+  int rank() const noexcept { return rank_; }
+
+ private:
+  int rank_;
 };
 
 /// Thrown when a stop was requested and everything worth keeping has been saved.
