@@ -38,10 +38,26 @@ void Checkpoints::interrupt(bool within_step) {
   end();
 }
 
+ShardGroup::Signals Checkpoints::wishes() const {
+  return {parts_.context.stop_token().stop_requested(),
+          clock_.due(parts_.progress.steps_done() + 1), parts_.progress.seconds()};
+}
+
+// Processes that train together all do what they have agreed on.
+bool Checkpoints::is_stop_requested() const {
+  const ShardGroup* const group = parts_.setup.group;
+  return group != nullptr ? group->agreed().stop : parts_.context.stop_token().stop_requested();
+}
+
+bool Checkpoints::is_due() const {
+  const ShardGroup* const group = parts_.setup.group;
+  return group != nullptr ? group->agreed().save : clock_.due(parts_.progress.steps_done());
+}
+
 void Checkpoints::save_if_due(bool at_epoch_end) {
-  const bool stopping = parts_.context.stop_token().stop_requested();
+  const bool stopping = is_stop_requested();
   const bool finished = at_epoch_end && parts_.progress.is_finished();
-  if (!stopping && !finished && !clock_.due(parts_.progress.steps_done()))
+  if (!stopping && !finished && !is_due())
     return;
   save(at_epoch_end, finished);
   if (stopping && !finished) {
@@ -64,6 +80,11 @@ void Checkpoints::save(bool at_epoch_end, bool finished) {
                                  {parts_.progress.epochs_done(), steps, at_epoch_end, finished},
                                  parts_.setup.keep_checkpoints);
   clock_.saved(steps);
+  if (ShardGroup* const group = parts_.setup.group) {
+    ShardGroup::Signals agreed = group->agreed();
+    agreed.save = false;
+    group->agree(agreed);
+  }
 }
 
 void Checkpoints::end() const {

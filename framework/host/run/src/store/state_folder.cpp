@@ -14,7 +14,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/tensor/safetensors.h>
 
-#include "store/state_tree.h"
+#include <treadle/core/components/state_tree.h>
 
 // A state as a folder that is complete or not there.
 //
