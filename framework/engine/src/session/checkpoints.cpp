@@ -27,8 +27,12 @@ void Checkpoints::expect_uninterrupted() const {
 
 void Checkpoints::save_finished_epoch() {
   expect_uninterrupted();
-  if (std::exchange(has_unsaved_epoch_, false))
-    save_if_due(true);
+  if (!std::exchange(has_unsaved_epoch_, false))
+    return;
+  if (ShardGroup* const group = parts_.setup.group)
+    group->agree_on(wishes_behind(parts_.progress.steps_done()));  // the epoch's evaluation, and
+                                                                   // its observers, took their time
+  save_if_due(true);
 }
 
 void Checkpoints::interrupt(bool within_step) {
@@ -38,9 +42,9 @@ void Checkpoints::interrupt(bool within_step) {
   end();
 }
 
-ShardGroup::Signals Checkpoints::wishes() const {
-  return {parts_.context.stop_token().stop_requested(),
-          clock_.due(parts_.progress.steps_done() + 1), parts_.progress.seconds()};
+ShardGroup::Signals Checkpoints::wishes_behind(std::int64_t step) const {
+  return {parts_.context.stop_token().stop_requested(), clock_.due(step),
+          parts_.progress.seconds()};
 }
 
 // Processes that train together all do what they have agreed on.

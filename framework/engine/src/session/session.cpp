@@ -72,7 +72,7 @@ class Session final : public TrainingSession {
     numbers_.note_undefined();
     if (needs_.updates)
       expect_something_to_train();
-    if (const std::optional<StateDict> saved = saved_state()) {
+    if (const std::optional<StateDict> saved = context_.resume_state()) {
       load(*saved);
     } else {
       weights_.add_first_weights();
@@ -160,7 +160,7 @@ class Session final : public TrainingSession {
     const std::int64_t before = is_own ? steps : updates_[name]++;
     const std::uint64_t seed = random().seed(name, {static_cast<std::uint64_t>(before)});
     if (setup_.group != nullptr)
-      setup_.group->wish(checkpoints_.wishes());
+      setup_.group->wish(checkpoints_.wishes_behind(steps + 1));
     step_.run(batch, before + 1, update.learning_rate, seed,
               rates_.of_groups(steps, update.learning_rate),
               {update.loss ? &update.loss : nullptr, update.name,
@@ -272,18 +272,6 @@ class Session final : public TrainingSession {
                             ? "the model has no parameters, so there is nothing to train"
                             : "all parameters of the model are frozen, so there is nothing to "
                               "train; freeze fewer of them");
-  }
-
-  /// Of processes that train together, rank 0 reads it for all.
-  std::optional<StateDict> saved_state() {
-    std::optional<StateDict> saved = context_.resume_state();
-    if (setup_.group == nullptr)
-      return saved;
-    StateDict sent;
-    if (saved)
-      sent.put("saved", *saved);
-    sent = setup_.group->broadcast(sent);
-    return sent.has_part("saved") ? std::optional(sent.part("saved")) : std::nullopt;
   }
 
   StateDict state() {

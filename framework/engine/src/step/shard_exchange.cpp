@@ -27,7 +27,7 @@ constexpr std::int64_t kStepsBetweenDigests = 64;
 struct Header {
   std::int64_t step = 0;
   std::array<char, 32> digest = {};  ///< of the parameters, in some steps
-  std::uint64_t more = 0;    ///< bytes that this process has to say beside
+  std::uint64_t more = 0;            ///< bytes that this process has to say beside
   double seconds = 0;
   std::uint8_t has_failed = 0;
   std::uint8_t stop = 0;
@@ -243,7 +243,7 @@ void ShardExchange::write_message(const Part& part, std::span<const std::byte> m
   header.has_failed = part.error != nullptr;
   header.stop = wishes.stop;
   header.save = wishes.save;
-  if (part.step % kStepsBetweenDigests == 1)
+  if (!std::exchange(has_run_, true) || part.step % kStepsBetweenDigests == 0)
     hash_bytes(bytes_of(arena.parameters().cpu())).copy(header.digest.data(), header.digest.size());
   std::memcpy(message_.data(), &header, sizeof header);
   if (part.error)

@@ -63,6 +63,7 @@ class ShardExchange {
   const ParameterArena::Ranges for_ranges_;
   const std::vector<std::vector<ShardRange>> sums_;  // by rank
   const bool is_small_;
+  bool has_run_ = false;
   std::vector<std::byte> message_;
   std::vector<std::byte> messages_;  // of all ranks
   std::vector<std::byte> sent_;

@@ -1,11 +1,11 @@
 #include <treadle/engine/shard_group.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <string>
 
 #include <treadle/base/error.h>
-#include <treadle/core/components/state_bytes.h>
 
 namespace treadle::engine {
 
@@ -73,15 +73,14 @@ std::vector<std::vector<std::byte>> ShardGroup::gather(std::span<const std::byte
   return parts;
 }
 
-StateDict ShardGroup::broadcast(const StateDict& state) {
-  std::vector<std::byte> bytes;
-  if (rank() == 0)
-    bytes = bytes_of(state);
-  std::uint64_t size = bytes.size();
-  broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-  bytes.resize(size);
-  broadcast(bytes, 0);
-  return state_of_bytes(bytes);
+void ShardGroup::agree_on(const Signals& wishes) {
+  const std::array<double, 3> mine{wishes.stop ? 1.0 : 0.0, wishes.save ? 1.0 : 0.0,
+                                   wishes.seconds};
+  std::vector<std::array<double, 3>> all(static_cast<std::size_t>(world_size()));
+  all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  agreed_ = {false, all.front()[1] != 0, all.front()[2]};
+  for (const std::array<double, 3>& of_rank : all)
+    agreed_.stop = agreed_.stop || of_rank[0] != 0;
 }
 
 }  // namespace treadle::engine

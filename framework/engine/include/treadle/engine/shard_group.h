@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include <treadle/core/components/state_dict.h>
 #include <treadle/core/distributed/communicator.h>
 #include <treadle/core/training/sum_tree.h>
 
@@ -41,6 +40,8 @@ class ShardGroup {
   /// What the last exchange came to.
   const Signals& agreed() const { return agreed_; }
   void agree(const Signals& signals) { agreed_ = signals; }
+  /// An exchange of its own, where no step comes.
+  void agree_on(const Signals& wishes);
 
   // As those of Communicator, and counted.
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
@@ -49,8 +50,6 @@ class ShardGroup {
   void broadcast(std::span<std::byte> bytes, std::int64_t root);
   /// What each rank gives, of any size.
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine);
-  /// The state that rank 0 gives.
-  StateDict broadcast(const StateDict& state);
 
   /// That this process has sent to others.
   std::int64_t bytes_sent() const { return bytes_sent_; }
