@@ -8,7 +8,7 @@ namespace treadle::launch {
 
 void GroupWatch::watch(RankGroup& group, OtherHosts* others) {
   std::vector<pollfd> descriptors;
-  while (!group.is_over()) {
+  while (!group.is_over() || (others != nullptr && !others->are_over())) {
     descriptors.assign({{signals_.descriptor(), POLLIN, 0}});
     group.add_descriptors(descriptors);
     if (others != nullptr)
@@ -21,6 +21,16 @@ void GroupWatch::watch(RankGroup& group, OtherHosts* others) {
       is_stopping_ = true;
     if (others != nullptr)
       others->exchange(group);
+  }
+}
+
+void GroupWatch::take_signals() {
+  while (const std::optional<int> signal = signals_.next()) {
+    if (signal == SIGTSTP) {
+      ::raise(SIGSTOP);
+    } else if (signal != SIGCONT) {
+      is_stopping_ = true;
+    }
   }
 }
 

@@ -13,9 +13,10 @@ class OtherHosts {
   virtual ~OtherHosts() = default;
 
   virtual void add_descriptors(std::vector<pollfd>& descriptors) const = 0;
-  /// Reads what has arrived, and does with `group` what others have decided; lets them have what
-  /// became of it here.
+  /// Reads messages, and stops or ends `group` as they order; reports its state to the others.
   virtual void exchange(RankGroup& group) = 0;
+  /// Whether nobody else is awaited in this generation.
+  virtual bool are_over() const = 0;
 };
 
 /// Watches the processes of a generation until all of this host have ended, and passes on the
@@ -26,6 +27,10 @@ class GroupWatch {
 
   /// `others`: null where all processes are on this host.
   void watch(RankGroup& group, OtherHosts* others);
+  /// The same while no group runs: reads the signals that have come.
+  void take_signals();
+  /// To poll for them.
+  int descriptor() const { return signals_.descriptor(); }
   /// SIGTERM or the like has come, now or in an earlier generation.
   bool is_stopping() const { return is_stopping_; }
 

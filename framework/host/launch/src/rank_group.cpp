@@ -223,6 +223,7 @@ void RankGroup::ask_to_stop() {
 
 void RankGroup::kill() {
   is_stopping_ = was_stopped_ = true;
+  end();
   for (RankProcess& process : processes_)
     process.kill();
   processes_.clear();
@@ -253,12 +254,17 @@ void RankGroup::send(int signal) {
 
 GroupOutcome RankGroup::outcome() const {
   TREADLE_EXPECTS(is_over(), "processes of the group live");
+  return outcome_so_far();
+}
+
+GroupOutcome RankGroup::outcome_so_far() const {
   GroupOutcome outcome;
   outcome.run = folder_.recorded_run();
   outcome.code = was_stopped_ ? kStopped : 0;
   if (failure_) {
     outcome.code = failure_->code;
     outcome.is_lost = failure_->is_lost;
+    outcome.is_cause = failure_->is_cause;
     outcome.message = failure_->message;
     outcome.last_lines = last_lines_;
   }

@@ -21,7 +21,9 @@ struct GroupOutcome {
   /// A process is gone or hangs: another generation may do better. Mistakes in a document or its
   /// data are none of these.
   bool is_lost = false;
-  std::string message = {};        ///< what failed; empty for 0 and 130
+  /// Not merely the loss of another process, which that process explains.
+  bool is_cause = true;
+  std::string message = {};        ///< the failure; empty for 0 and 130
   std::string last_lines = {};     ///< of the failed process, where its output is in a file
   std::filesystem::path run = {};  ///< that rank 0 recorded; empty: none
 };
@@ -70,7 +72,10 @@ class RankGroup {
   bool is_ending() const { return failure_ || ask_at_ || kill_at_; }
   bool has_failed() const { return failure_.has_value(); }
   bool is_stopping() const { return is_stopping_; }
+  /// Expects is_over().
   GroupOutcome outcome() const;
+  /// The outcome by now, while processes live.
+  GroupOutcome outcome_so_far() const;
 
  private:
   /// A process that failed.

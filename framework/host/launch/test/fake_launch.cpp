@@ -1,6 +1,6 @@
 // A supervisor of fake ranks in a process of its own, which tests can kill:
 //
-//   treadle-fake-launch PROCESSES RESTARTS LEAST TIMEOUT_MS ACT… [-- ACT…]
+//   treadle-fake-launch [@HOSTS HOST ADDRESS] PROCESSES RESTARTS LEAST TIMEOUT_MS ACT… [-- ACT…]
 //
 // The acts behind "--" are those of a generation that resumes a run.
 #include <cstdio>
@@ -10,11 +10,19 @@
 #include <string>
 #include <vector>
 
+#include <treadle/base/error.h>
 #include <treadle/host/launch/supervisor.h>
 
 int main(int argc, char** argv) {
   using namespace treadle::launch;
   LaunchPlan plan;
+  if (argv[1][0] == '@') {
+    plan.hosts = atol(argv[1] + 1);
+    plan.host = atol(argv[2]);
+    plan.at = Endpoint::parse(argv[3], "@");
+    argv += 3;
+    argc -= 3;
+  }
   plan.processes = atol(argv[1]);
   plan.restarts = atol(argv[2]);
   plan.least_processes = atol(argv[3]);
@@ -37,6 +45,9 @@ int main(int argc, char** argv) {
                         fflush(stderr);
                       })
         .run();
+  } catch (const treadle::Error& error) {
+    fprintf(stderr, "launch failed: %s\n", error.what());
+    return error.exit_code();
   } catch (const std::exception& error) {
     fprintf(stderr, "launch failed: %s\n", error.what());
     return 99;

@@ -10,6 +10,7 @@
 //   crash=SIGNAL       kills itself by this signal; exit=CODE: ends
 //   stop               on SIGTERM: ends with 130 after 50 ms, from here on
 //   pid                notes the number of its process in the file "pids"
+//   note               notes rank, local rank and address in the file "ranks"
 //   child              starts a process that does so and sleeps for ever
 //   record             records the folder my-run as its run
 //   rest               beats no more
@@ -84,6 +85,12 @@ const std::map<std::string, std::function<void(Player&, long)>> kActs{
     {"crash", [](Player&, long number) { raise(static_cast<int>(number)); }},
     {"exit", [](Player&, long code) { _exit(static_cast<int>(code)); }},
     {"stop", [](Player&, long) { signal(SIGTERM, end_in_order); }},
+    {"note",
+     [](Player& player, long) {
+       std::ofstream("ranks", std::ios::app) << std::to_string(player.place.rank) + ":" +
+                                                    std::to_string(player.place.local_rank) + "@" +
+                                                    player.place.address + "\n";
+     }},
     {"child",
      [](Player& player, long) {
        if (fork() == 0) {

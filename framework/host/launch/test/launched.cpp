@@ -34,8 +34,9 @@ bool is_alive(pid_t id) {
 
 }  // namespace
 
-Launched::Launched(const fs::path& folder, const std::vector<std::string>& words)
-    : folder_(folder), begin_(Clock::now()) {
+Launched::Launched(const fs::path& folder, const std::vector<std::string>& words,
+                   const std::string& name)
+    : folder_(folder), name_(name), begin_(Clock::now()) {
   std::vector<std::string> all{TREADLE_FAKE_LAUNCH};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> pointers;
@@ -44,9 +45,9 @@ Launched::Launched(const fs::path& folder, const std::vector<std::string>& words
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, (folder / "out").c_str(),
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, (folder / ("out" + name)).c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (folder / "err").c_str(),
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (folder / ("err" + name)).c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
   const int failed =
@@ -67,6 +68,20 @@ void Launched::send(int signal) const {
   kill(id_, signal);
 }
 
+std::string Launched::text(const char* stream) const {
+  return text_in(folder_ / (stream + name_));
+}
+
+bool Launched::has_announced(const std::string& announced) const {
+  const auto deadline = Clock::now() + std::chrono::seconds(20);
+  while (text("err").find(announced) == std::string::npos) {
+    if (Clock::now() > deadline)
+      return false;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return true;
+}
+
 Ended Launched::wait() {
   int status = 0;
   while (waitpid(id_, &status, 0) < 0 && errno == EINTR) {
@@ -75,8 +90,8 @@ Ended Launched::wait() {
   Ended ended;
   ended.time = std::chrono::duration_cast<milliseconds>(Clock::now() - begin_);
   ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  ended.out = text_in(folder_ / "out");
-  ended.err = text_in(folder_ / "err");
+  ended.out = text("out");
+  ended.err = text("err");
   return ended;
 }
 

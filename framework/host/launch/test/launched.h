@@ -11,6 +11,9 @@
 
 namespace treadle::launch {
 
+inline constexpr int kStopped = 130;
+inline constexpr int kLost = 8;
+
 /// The end of a launch.
 struct Ended {
   int code = -1;  ///< 128 + the signal's number where a signal ended it
@@ -23,17 +26,24 @@ struct Ended {
 class Launched {
  public:
   /// `words` are those of fake_launch.cpp.
-  Launched(const std::filesystem::path& folder, const std::vector<std::string>& words);
+  /// `name` is that of its output's files.
+  Launched(const std::filesystem::path& folder, const std::vector<std::string>& words,
+           const std::string& name = "");
   ~Launched();
   Launched(const Launched&) = delete;
   Launched& operator=(const Launched&) = delete;
 
   pid_t id() const { return id_; }
   void send(int signal) const;
+  /// Waits until it has announced that text, for 20 seconds at most.
+  bool has_announced(const std::string& text) const;
   Ended wait();
 
  private:
+  std::string text(const char* stream) const;
+
   std::filesystem::path folder_;
+  std::string name_;
   pid_t id_ = -1;
   std::chrono::steady_clock::time_point begin_;
 };

@@ -21,9 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr int kStopped = 130;
-constexpr int kLost = 8;
-
 void sleep_ms(int time) {
   std::this_thread::sleep_for(milliseconds(time));
 }
