@@ -27,6 +27,7 @@
 #include "command_line/program.h"
 #include "compare/run_comparison.h"
 #include "compare/run_listing.h"
+#include "launch/launch_command.h"
 #include "plugins/plugin_check.h"
 #include "plugins/plugin_doctor.h"
 #include "plugins/plugin_listing.h"
@@ -50,10 +51,14 @@ CatalogOptions reporting_options(const CommandLine& line) {
   return options;
 }
 
+std::filesystem::path this_program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
 /// The folder this program lies in.
 std::filesystem::path program_folder() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  return this_program().parent_path();
 }
 
 /// Replaces this process by the program of that path, seen from this one's folder. Returns only by
@@ -272,6 +277,7 @@ int main(int argc, char** argv) {
        {"verify", verify},
        {"compare", compare},
        {"check", [argv](const CommandLine& line) { check_document(line, argv); }},
+       {"launch", [](const CommandLine& line) { launch(line, this_program()); }},
        {"schema", print_schema}},
       [argv](const CommandLine&) { become_treadle_run(argv); }};
   return run_program(argc, argv, program);

@@ -146,10 +146,35 @@ void require_options(const Command& command, const CommandLine& line) {
   }
 }
 
+/// How many of the words are options of the command, with their values, before its first argument.
+std::size_t leading_options(const std::vector<Option>& options,
+                            std::span<const std::string> words) {
+  std::size_t count = 0;
+  while (count < words.size() && words[count].size() > 1 && words[count].front() == '-' &&
+         words[count] != "--") {
+    const std::string& word = words[count++];
+    const bool is_long = word[1] == '-';
+    const auto option = std::find_if(options.begin(), options.end(), [&](const Option& one) {
+      return is_long ? word.substr(2) == one.name : word.size() == 2 && word[1] == one.letter;
+    });
+    if (option != options.end() && !option->value.empty() && count < words.size())
+      ++count;
+  }
+  return count;
+}
+
 CommandLine parse_command(const Command& command, std::span<const std::string> words) {
   const std::vector<Option> options = all_options(command);
   CommandLine line;
   line.command = &command;
+  std::span<const std::string> others;
+  if (command.has_command_as_argument) {
+    const std::size_t count = leading_options(options, words);
+    others = words.subspan(count);
+    words = words.first(count);
+    if (!others.empty() && others.front() == "--")
+      others = others.subspan(1);
+  }
   for (const auto& parsed : parse_options(command, options, words).options) {
     if (parsed.string_key.empty()) {
       line.arguments.insert(line.arguments.end(), parsed.value.begin(), parsed.value.end());
@@ -161,6 +186,7 @@ CommandLine parse_command(const Command& command, std::span<const std::string> w
       throw UsageError("--" + parsed.string_key + " was given twice");
     values.insert(values.end(), parsed.value.begin(), parsed.value.end());
   }
+  line.arguments.insert(line.arguments.end(), others.begin(), others.end());
   line.help = line.has("help");
   if (!line.help) {
     require_arguments(command, line);
@@ -281,7 +307,7 @@ std::string overview(std::size_t columns) {
          hanging_text(
              "", 0,
              "Exit codes: 0 done, 1 internal, 2 command line, 3 document, 4 plugin, 5 data, "
-             "6 training, 7 storage, 130 interrupted.",
+             "6 training, 7 storage, 8 communication, 130 interrupted.",
              std::min<std::size_t>(columns, 80));
 }
 
@@ -340,6 +366,8 @@ bool CommandLine::needs_tensors() const {
 
 std::string usage_line(const Command& command) {
   std::string text = "workflow-runner " + std::string(command.name);
+  if (command.has_command_as_argument)
+    return text + " [OPTION…] " + shown_name(command.arguments.front());
   for (const Argument& argument : command.arguments)
     text += " " + shown_name(argument);
   return text + " [OPTION…]";

@@ -169,6 +169,19 @@ constexpr Option kSvg{"svg", 0, "FILE", false, "", "writes the picture as SVG (n
 constexpr Option kTrace{"trace", 0,  "FILE",
                         false,   "", "writes a trace of all threads, for ui.perfetto.dev"};
 
+constexpr Argument kLaunchedCommand{
+    "COMMAND", "run, tune or resume with its arguments and options; a DOCUMENT alone is run",
+    /*is_optional=*/false, /*repeats=*/true};
+constexpr Option kProcesses{
+    "processes", 'n', "COUNT", false, "", "how many processes to start on this host", true};
+constexpr Option kRestarts{"restarts", 0,   "COUNT",
+                           false,      "3", "how often to restart after the loss of a process"};
+constexpr Option kLeastProcesses{
+    "min-processes", 0,  "COUNT",
+    false,           "", "goes on with fewer, down to these, where a restart fails at once"};
+constexpr Option kTimeout{"timeout", 0,     "DURATION",
+                          false,     "60s", "how long processes wait for each other"};
+
 /// Which plugins there are: options of all commands that use components.
 constexpr Option kPlugins[] = {kPluginDir, kPlugin, kProbe, kAllowWritable};
 constexpr Option kLockable[] = {kPluginDir, kPlugin, kProbe, kLocked, kAllowWritable};
@@ -220,6 +233,14 @@ std::span<const Command> commands() {
        {kRun},
        joined({kAllowDifferences, kDevice, kTrace}, kLockable, {kQuiet, kJson}),
        "resume runs/iris-20300501-101500",
+       true},
+      {"launch",
+       "Trains with several processes, and restarts them when one is lost.",
+       {kLaunchedCommand},
+       {kProcesses, kRestarts, kLeastProcesses, kTimeout},
+       "launch --processes 4 run examples/iris.json",
+       false,
+       {},
        true},
       {"evaluate",
        "Evaluates a run's model on a file with targets.",

@@ -37,6 +37,8 @@ struct Command {
   /// Executed by treadle-run, which has libtorch: always, or when one of these options is given.
   bool needs_tensors = false;
   std::vector<std::string_view> tensor_options = {};
+  /// The first argument ends the options: the words from there on are another command.
+  bool has_command_as_argument = false;
 };
 
 std::span<const Command> commands();

@@ -57,6 +57,19 @@ TEST(CommandLine, TakesEverythingAfterTwoDashesForArguments) {
   EXPECT_THAT(parse({"check", "--", "--odd.json"}).arguments, ElementsAre("--odd.json"));
 }
 
+TEST(CommandLine, LeavesTheOptionsOfALaunchedCommandToThatCommand) {
+  const CommandLine line =
+      parse({"launch", "-n", "4", "--restarts=1", "run", "my.json", "-o", "out", "--bogus", "--"});
+
+  EXPECT_EQ(line.text("processes"), "4");
+  EXPECT_EQ(line.text("restarts"), "1");
+  EXPECT_THAT(line.arguments, ElementsAre("run", "my.json", "-o", "out", "--bogus", "--"));
+  EXPECT_THAT(parse({"launch", "-n4", "--", "run", "--help"}).arguments,
+              ElementsAre("run", "--help"));
+  EXPECT_FALSE(parse({"launch", "-n4", "run", "--help"}).help);
+  EXPECT_TRUE(parse({"launch", "-n", "4", "--help", "run"}).help);
+}
+
 TEST(CommandLine, SendsOnlyADryRunOfCheckToTheProgramWithTensors) {
   EXPECT_FALSE(parse({"check", "my.json"}).needs_tensors());
   EXPECT_TRUE(parse({"check", "my.json", "--dry-run"}).needs_tensors());
@@ -110,6 +123,12 @@ TEST(CommandLine, ComplainsInOneSentence) {
       {{"run", "a.json", "--quiet=yes"},
        "--quiet takes no value; see \"workflow-runner run --help\""},
       {{"run", "a.json", "-o", "x", "--output", "y"}, "--output was given twice"},
+      {{"launch", "my.json"},
+       "launch needs --processes COUNT: how many processes to start on this host"},
+      {{"launch", "-n", "4"},
+       "launch expects COMMAND; usage: workflow-runner launch [OPTION…] COMMAND…"},
+      {{"launch", "--restrats", "4", "my.json"},
+       "launch has no option \"--restrats\"; did you mean \"--restarts\"?"},
       {{"predict", "runs/x", "new.csv"}, "predict needs --output OUT: the CSV file to write"},
   };
   for (const auto& [words, sentence] : kCases)

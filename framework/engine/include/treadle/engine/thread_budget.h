@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include <treadle/base/processors.h>
+
 namespace treadle::engine {
 
 /// The threads a process may use, owned by oneTBB. Everything heavy runs inside run().
@@ -36,9 +38,7 @@ class ThreadBudget {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Cores this process may use: the affinity mask, cut by the cgroup's CPU quota (rounded up), at
-/// least 1.
-int available_cores();
+using treadle::available_cores;
 
 /// Which BLAS is loaded, for the run's record: "OpenBLAS", "MKL", "BLIS", "reference", or
 /// "unknown".

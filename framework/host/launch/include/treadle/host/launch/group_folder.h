@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace treadle::launch {
+
+/// The folder that the processes of a group on one host share, new for each generation:
+///
+///     meeting/      empty at first; for the communicator alone
+///     run           rank 0 writes it: the path of the run that a later generation resumes
+///     rank-1.log    the output of rank 1; rank 0 has the output of `launch`
+///
+/// For its user alone (0700), in XDG_RUNTIME_DIR or the folder for temporary files, under a name
+/// that nobody can predict. Supervisor owns it: it goes with the object.
+class GroupFolder {
+ public:
+  /// Throws StorageError where none can be made.
+  GroupFolder();
+  ~GroupFolder();
+  GroupFolder(const GroupFolder&) = delete;
+  GroupFolder& operator=(const GroupFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path output_of(std::int64_t rank) const;
+  /// Absolute; empty: rank 0 has not begun a run.
+  std::filesystem::path recorded_run() const;
+
+  static std::filesystem::path meeting_in(const std::filesystem::path& group_folder);
+  /// Rank 0 calls it once its run can be resumed. Throws StorageError.
+  static void record_run(const std::filesystem::path& group_folder,
+                         const std::filesystem::path& run);
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace treadle::launch
