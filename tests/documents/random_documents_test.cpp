@@ -1,5 +1,5 @@
 // Random documents, each held to three laws:
-//  - the same bits for 1, 2 and 3 workers;
+//  - the same bits for 1, 2 and 3 workers, and for several processes;
 //  - broken off at random steps and resumed, the same bits as never stopped;
 //  - a key has an effect or is an error.
 // TREADLE_RANDOM_DOCUMENTS=5000 tries that many, TREADLE_RANDOM_DOCUMENTS_SEED=20261123000 begins
@@ -240,7 +240,7 @@ class DocumentTester {
     DocumentRuns runs(runtime_, folder);
     const json document = drawn["document"];
     const auto begin = Clock::now();
-    const DocumentRun first = runs.run(document, 1);
+    const DocumentRun first = runs.run(document, {1});
     if (std::getenv("TREADLE_RANDOM_DOCUMENTS_SHOW") != nullptr)
       std::cerr << seed << ' ' << document << ' '
                 << (Clock::now() - begin) / std::chrono::milliseconds(1) << " ms\n";
@@ -260,7 +260,8 @@ class DocumentTester {
     ++tally_.counts["documents"];
     count_components(document, tally_.components);
     expect_checked(document);
-    expect_same_for_workers(runs, document, first.remains);
+    processes_ = is_shareable(document) ? std::min(first.shards, DocumentRuns::kMostProcesses) : 1;
+    expect_same_in_parallel(runs, document, first.remains);
     expect_same_resumed(runs, document, first.remains);
     if (far_ != nullptr && seed_ % kFarShare == 0)
       expect_same_far_away(document, folder);
@@ -289,25 +290,31 @@ class DocumentTester {
 
   /// A training that diverges does so with any number of workers.
   void expect_same_refusal(DocumentRuns& runs, const json& document, const Ending& first) {
-    const Ending other = runs.run(document, 3).ending;
+    const Ending other = runs.run(document, {3}).ending;
     if (other.kind != Kind::kRefused)
       fail("with 3 workers it is not refused, with 1: " + first.text, other.text, document.dump(1));
   }
 
-  void expect_same_for_workers(DocumentRuns& runs, const json& document, const Remains& wanted) {
-    for (const int workers : {2, 3}) {
-      const auto found = [&, workers](const json& tried, const Remains& one) {
-        const DocumentRun run = runs.run(tried, workers);
+  void expect_same_in_parallel(DocumentRuns& runs, const json& document, const Remains& wanted) {
+    std::vector<Parallelism> ways{{2}, {3}};
+    if (processes_ > 1) {
+      ways.push_back({1, processes_});
+      ++tally_.counts["shared"];
+    }
+    for (const Parallelism& by : ways) {
+      const auto found = [&](const json& tried, const Remains& one) {
+        const DocumentRun run = runs.run(tried, by);
         return run.ending.kind == Kind::kDone ? difference(run.remains, one) : run.ending.text;
       };
       const std::string other = found(document, wanted);
       if (other.empty())
         continue;
       const json smallest = shrunk(document, [&](const json& less) {
-        const DocumentRun one = runs.run(less, 1);
-        return one.ending.kind == Kind::kDone && !found(less, one.remains).empty();
+        const DocumentRun one = runs.run(less, {1});
+        return one.ending.kind == Kind::kDone && one.shards >= by.processes &&
+               !found(less, one.remains).empty();
       });
-      fail("with " + std::to_string(workers) + " workers", other, document.dump(1), smallest);
+      fail("with " + by.text(), other, document.dump(1), smallest);
       return;
     }
   }
@@ -328,18 +335,22 @@ class DocumentTester {
     }
     Dice dice(seed_ + 1);
     const std::int64_t steps = steps_in(wanted);
-    std::vector<std::pair<int, Break>> breaks;
+    std::vector<std::pair<Parallelism, Break>> breaks;
+    const auto some = [&] {
+      return Parallelism{static_cast<int>(dice.whole(1, 3)),
+                         static_cast<int>(dice.whole(1, processes_))};
+    };
     std::string spoken;
     for (int count = dice.chance(30) ? 2 : 1; count-- > 0;) {
-      const int workers = static_cast<int>(dice.whole(1, 3));
+      const Parallelism by = some();
       const Break at{dice.whole(1, steps), dice.chance(70)};
-      breaks.emplace_back(workers, at);
+      breaks.emplace_back(by, at);
       spoken += std::string(at.is_kill ? "killed" : "stopped") + " before step " +
-                std::to_string(at.step) + " with " + std::to_string(workers) + " workers, ";
+                std::to_string(at.step) + " with " + by.text() + ", ";
     }
-    const int last_workers = static_cast<int>(dice.whole(1, 3));
+    const Parallelism last = some();
     const auto found = [&](const json& tried, const Remains& one) -> std::optional<std::string> {
-      const auto run = runs.run_with_breaks(tried, breaks, last_workers);
+      const auto run = runs.run_with_breaks(tried, breaks, last);
       if (!run)
         return std::nullopt;
       return run->ending.kind == Kind::kDone ? difference(run->remains, one) : run->ending.text;
@@ -353,11 +364,10 @@ class DocumentTester {
     if (other->empty())
       return;
     const json smallest = shrunk(document, [&](const json& less) {
-      const DocumentRun one = runs.run(less, 1);
+      const DocumentRun one = runs.run(less, {1});
       return one.ending.kind == Kind::kDone && !found(less, one.remains).value_or("").empty();
     });
-    fail(spoken + "resumed with " + std::to_string(last_workers), *other, document.dump(1),
-         smallest);
+    fail(spoken + "resumed with " + last.text(), *other, document.dump(1), smallest);
   }
 
   /// On a device whose memory the host cannot read, as by tensor operations on a CPU.
@@ -369,7 +379,7 @@ class DocumentTester {
     DocumentRuns runs(*far_, folder);
     const auto run_on = [&](const char* device, json tried) {
       tried["resources"]["device"] = device;
-      return runs.run(std::move(tried), 1);
+      return runs.run(std::move(tried), {1});
     };
     const auto found = [&](const json& tried) -> std::string {
       const DocumentRun near = run_on("near", tried);
@@ -450,7 +460,7 @@ class DocumentTester {
           why_without_effect(label) || all_have(value["labels"], why_without_effect);
       if (should_not && effect == Effect::kNone)
         continue;
-      const DocumentRun run = runs.run(changed, 1);
+      const DocumentRun run = runs.run(changed, {1});
       const std::string spoken = changed.contains(place) ? changed[place].dump() : "left out";
       ++tally_.counts["changes"];
       if (run.ending.kind == Kind::kFailed) {
@@ -501,7 +511,7 @@ class DocumentTester {
       }
       const json drawn = json::parse(drawing.text);
       DocumentRuns runs(runtime_, place);
-      const DocumentRun first = runs.run(drawn["document"], 1);
+      const DocumentRun first = runs.run(drawn["document"], {1});
       if (first.ending.kind == Kind::kRefused)
         continue;
       if (first.ending.kind != Kind::kDone) {
@@ -534,6 +544,7 @@ class DocumentTester {
   const Runtime& runtime_;
   const Runtime* const far_;
   std::uint64_t seed_ = 0;
+  int processes_ = 1;  // that may share the steps of the document, at most
   int relatives_ = 0;
   Tally tally_;
 };

@@ -17,6 +17,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/training/learning_rate_schedule.h>
 #include <treadle/host/run/workflow_run.h>
+#include <treadle/testing/distributed/thread_communicator.h>
 
 #include "drawing.h"
 #include "random_document.h"
@@ -238,23 +239,86 @@ void add_breaks(Runtime& runtime) {
        {"properties", {{"inner", {{"x-treadle-component", "schedule"}}}}}});
 }
 
+/// With the folders of ranks.
+void DocumentRuns::remove(const fs::path& output) {
+  fs::remove_all(output);
+  for (int rank = 1; rank < kMostProcesses; ++rank)
+    fs::remove_all(output.string() + "-" + std::to_string(rank));
+}
+
 fs::path DocumentRuns::new_output() {
   return folder_ / ("run-" + std::to_string(runs_++));
 }
 
-Ending DocumentRuns::start(const json& document, const fs::path& output,
+std::string Parallelism::text() const {
+  return std::to_string(workers) + (workers == 1 ? " worker" : " workers") +
+         (processes == 1 ? "" : " in each of " + std::to_string(processes) + " processes");
+}
+
+bool is_shareable(const json& document) {
+  const json search = document.value("search", json::object());
+  return !search.contains("storage") && !search.value("budget", json::object()).contains("time");
+}
+
+namespace {
+
+/// Of several ranks that fail, that which the others did not only hear of.
+std::exception_ptr cause_of(const std::vector<std::exception_ptr>& errors) {
+  std::exception_ptr first;
+  for (const std::exception_ptr& error : errors) {
+    if (!error)
+      continue;
+    try {
+      std::rethrow_exception(error);
+    } catch (const CommunicationError&) {
+      first = first ? first : error;
+    } catch (...) {
+      return error;
+    }
+  }
+  return first;
+}
+
+/// `run` is called for each rank; the result is that of rank 0.
+std::string in_ranks(int processes, const std::function<std::string(Communicator*)>& run) {
+  if (processes == 1)
+    return run(nullptr);
+  std::string result;
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(processes));
+  at_ranks(processes, [&](Communicator& communicator) {
+    try {
+      const std::string of_rank = run(&communicator);
+      if (communicator.rank() == 0)
+        result = of_rank;
+    } catch (...) {
+      errors[static_cast<std::size_t>(communicator.rank())] = std::current_exception();
+    }
+  });
+  if (const std::exception_ptr cause = cause_of(errors))
+    std::rethrow_exception(cause);
+  return result;
+}
+
+}  // namespace
+
+Ending DocumentRuns::start(const json& document, const fs::path& output, int processes,
                            std::optional<Break> at) const {
   Child child(
       [&] {
         breaker().at = at;
-        RunOptions options;
-        options.output = output;
-        options.stop = breaker().stop.get_token();
         const auto begun = run_in(output);
         try {
-          return begun
-                     ? resume_run(runtime_, *begun, options).folder.string()
-                     : run_workflow(runtime_, runtime_.resolve(document), options).folder.string();
+          return in_ranks(processes, [&](Communicator* communicator) {
+            RunOptions options;
+            options.communicator = communicator;
+            options.output = output;
+            if (!options.is_first_rank())
+              options.output = output.string() + "-" + std::to_string(communicator->rank());
+            options.stop = breaker().stop.get_token();
+            return begun ? resume_run(runtime_, *begun, options).folder.string()
+                         : run_workflow(runtime_, runtime_.resolve(document), options)
+                               .folder.string();
+          });
         } catch (const StorageError& error) {
           // Given weights that do not fit are a mistake of the document.
           if (std::string(error.what()).find(kWeightsFile) != std::string::npos)
@@ -266,29 +330,32 @@ Ending DocumentRuns::start(const json& document, const fs::path& output,
   return child.wait();
 }
 
-DocumentRun DocumentRuns::run(json document, int workers) {
-  document["resources"]["workers"] = workers;
+DocumentRun DocumentRuns::run(json document, Parallelism by) {
+  document["resources"]["workers"] = by.workers;
   const fs::path output = new_output();
-  DocumentRun run{start(document, output, std::nullopt), {}};
-  if (run.ending.kind == Ending::Kind::kDone)
+  DocumentRun run{start(document, output, by.processes, std::nullopt), {}};
+  if (run.ending.kind == Ending::Kind::kDone) {
     run.remains = remains_of(run.ending.text);
-  fs::remove_all(output);
+    const json resolved = json::parse(read_file(fs::path(run.ending.text) / "workflow.json"));
+    run.shards = resolved.at("resources").at("shards").get<int>();
+  }
+  remove(output);
   return run;
 }
 
 std::optional<DocumentRun> DocumentRuns::run_with_breaks(
-    json document, const std::vector<std::pair<int, Break>>& breaks, int last_workers) {
+    json document, const std::vector<std::pair<Parallelism, Break>>& breaks, Parallelism last) {
   document = with_breaks(std::move(document));
   const fs::path output = new_output();
   bool is_broken_off = false;
   DocumentRun run;
-  const auto go_on = [&](int workers, std::optional<Break> at) {
+  const auto go_on = [&](Parallelism by, std::optional<Break> at) {
     // The number of workers is the one thing in which a resumed document may differ.
-    document["resources"]["workers"] = workers;
-    run.ending = start(document, output, at);
+    document["resources"]["workers"] = by.workers;
+    run.ending = start(document, output, by.processes, at);
   };
-  for (const auto& [workers, at] : breaks) {
-    go_on(workers, at);
+  for (const auto& [by, at] : breaks) {
+    go_on(by, at);
     const Ending::Kind kind = run.ending.kind;
     if (kind != Ending::Kind::kKilled && kind != Ending::Kind::kInterrupted)
       break;
@@ -296,10 +363,10 @@ std::optional<DocumentRun> DocumentRuns::run_with_breaks(
   }
   const Ending::Kind kind = run.ending.kind;
   if (kind == Ending::Kind::kKilled || kind == Ending::Kind::kInterrupted)
-    go_on(last_workers, std::nullopt);
+    go_on(last, std::nullopt);
   if (run.ending.kind == Ending::Kind::kDone)
     run.remains = remains_of(run.ending.text);
-  fs::remove_all(output);
+  remove(output);
   if (!is_broken_off && run.ending.kind == Ending::Kind::kDone)
     return std::nullopt;
   return run;

@@ -57,12 +57,22 @@ struct Break {
   bool is_kill = true;  ///< else the stop of Ctrl-C
 };
 
+/// By how many a run is done.
+struct Parallelism {
+  int workers = 1;
+  int processes = 1;  ///< with so many workers each; here threads, which share the shards of a step
+
+  std::string text() const;
+};
+
 /// What a run left behind, by name: all that must be equal between equal runs.
 using Remains = std::map<std::string, std::string>;
 
 struct DocumentRun {
   Ending ending;
-  Remains remains;  ///< of one that is done
+  // Of one that is done.
+  Remains remains;
+  int shards = 1;  ///< of its steps
 };
 
 /// Offers what a Break needs to the documents of a runtime.
@@ -70,24 +80,30 @@ void add_breaks(Runtime& runtime);
 
 class DocumentRuns {
  public:
+  static constexpr int kMostProcesses = 4;
+
   DocumentRuns(const Runtime& runtime, std::filesystem::path folder)
       : runtime_(runtime), folder_(std::move(folder)) {}
 
-  DocumentRun run(nlohmann::json document, int workers);
+  DocumentRun run(nlohmann::json document, Parallelism by);
   /// Broken off at each of the breaks and resumed; nothing where it ended before the first.
-  std::optional<DocumentRun> run_with_breaks(nlohmann::json document,
-                                             const std::vector<std::pair<int, Break>>& breaks,
-                                             int last_workers);
+  std::optional<DocumentRun> run_with_breaks(
+      nlohmann::json document, const std::vector<std::pair<Parallelism, Break>>& breaks,
+      Parallelism last);
 
  private:
-  Ending start(const nlohmann::json& document, const std::filesystem::path& output,
+  Ending start(const nlohmann::json& document, const std::filesystem::path& output, int processes,
                std::optional<Break> at) const;
   std::filesystem::path new_output();
+  static void remove(const std::filesystem::path& output);
 
   const Runtime& runtime_;
   const std::filesystem::path folder_;
   int runs_ = 0;
 };
+
+/// Whether several processes may share the steps of a document.
+bool is_shareable(const nlohmann::json& document);
 
 /// Steps of all trainings of a run, as its history says.
 std::int64_t steps_in(const Remains& remains);

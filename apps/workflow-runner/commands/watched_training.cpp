@@ -130,6 +130,8 @@ void train_watched(const CommandLine& line, const SharedTraining& shared,
     outcome = train(std::move(options));
   } catch (const Interrupted& stopped) {
     view.finish();
+    if (!shared.is_first_rank())  // which has the run
+      throw;
     throw stopped_run(stopped.what(), view);
   }
   view.finish();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include <treadle/core/history/timeline.h>
@@ -37,6 +38,11 @@ class RunParts {
   const DocumentComponents& components() const { return *components_; }
   DocumentComponents& components() { return *components_; }
   const RunConditions& conditions() const { return conditions_; }
+  /// For whatever is no training step. Processes that train together stop at steps alone, all at
+  /// the same one: others would wait for one that stops elsewhere.
+  std::stop_token stop_between_steps() const {
+    return options.communicator != nullptr ? std::stop_token() : options.stop;
+  }
 
   const Runtime& runtime;
   const RunOptions& options;

@@ -165,7 +165,7 @@ void FitRunner::with_planner(const std::function<void()>& work) {
 engine::FitOrders FitRunner::next() {
   const std::lock_guard lock(mutex_);
   FitPlanner::Orders wanted = planner_.next();
-  if (wanted.waits && run_.options.stop.stop_requested())
+  if (wanted.waits && run_.stop_between_steps().stop_requested())
     throw Interrupted("stopped while it waited for trainings elsewhere");
   engine::FitOrders orders;
   orders.waits = wanted.waits;
@@ -291,7 +291,7 @@ FitVerdict FitRunner::report_again(Node& node, std::int64_t epochs, bool has_fin
 
 engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& settled) {
   Node& node = node_of(path);
-  if (run_.options.stop.stop_requested())
+  if (run_.stop_between_steps().stop_requested())
     throw Interrupted("stopped before " + path + " began");
   {
     const std::lock_guard lock(mutex_);
@@ -486,9 +486,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   result.rows = row_counts(*node.fit.rows, fit.components().dataset().is_stream());
   result.transformed_target = fit.transforms_targets();
   Number final_loss = training.final_loss;
-  // One process alone must not stop where others wait for it later.
-  const std::stop_token stop =
-      run_.options.communicator != nullptr ? std::stop_token() : run_.options.stop;
+  const std::stop_token stop = run_.stop_between_steps();
   if (is_validated) {
     result.validation = evaluation_result(context.saying_where([&] { return fit.validate(stop); }));
     if (training.total_epochs == 0)  // nothing was trained

@@ -129,7 +129,7 @@ RunOutcome RunSession::run() {
   std::exception_ptr failure;
   // The trace is written after a failure, too: it may show why. So the failure waits until then.
   try {
-    run_.budget.run([&] { graph.run(run_.options.stop); });
+    run_.budget.run([&] { graph.run(run_.stop_between_steps()); });
   } catch (...) {
     failure = std::current_exception();
   }
