@@ -18,9 +18,11 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr Milliseconds kGrace{2000};      // of libtorch's stores, after the time-out they have
-constexpr Milliseconds kBlameTime{400};   // to look up who failed first
-constexpr std::int64_t kNoLimit = 1'000;  // times the time-out: the timer ends a call before
+constexpr Milliseconds kGrace{2000};     // of libtorch's stores, after the time-out they have
+constexpr Milliseconds kBlameTime{400};  // to look up who failed first
+// For libtorch, whose own limit closes everything: the timer and the watchers end a wait before.
+constexpr Milliseconds kNever = std::chrono::hours(24 * 365);
+constexpr int kSentinelTag = 0x7fffffff;
 
 struct Connected {
   std::shared_ptr<Meeting> meeting;
@@ -28,7 +30,6 @@ struct Connected {
 };
 
 Connected connected(const Rendezvous& rendezvous, const Waiting& waiting) {
-  const WithoutSigpipe guard;  // Gloo's threads inherit it
   Connected all{std::make_shared<Meeting>(Meeting::open(rendezvous)), {}};
   all.meeting->join(waiting);
   const auto options = c10d::ProcessGroupGloo::Options::create(rendezvous.timeout);
@@ -46,17 +47,30 @@ Connected connected(const Rendezvous& rendezvous, const Waiting& waiting) {
   return all;
 }
 
+Connected connected_or_error(const Rendezvous& rendezvous, const Waiting& waiting) {
+  const WithoutSigpipe guard;  // Gloo's threads inherit it
+  try {
+    return connected(rendezvous, waiting);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw CommunicationError(meeting_place(rendezvous) + ": the group's meeting place fails (" +
+                             words_of(error) +
+                             "); see the error of rank 0, and whether the disk is full");
+  }
+}
+
 /// A tag for the messages of one size in one call. Messages of another size have another one.
 int tag_of(std::uint64_t call, std::size_t size) {
   std::uint64_t mixed = call * 0x9e3779b97f4a7c15U + size;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
   mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
-  return static_cast<int>((mixed ^ (mixed >> 31)) & 0x7fffffffU);
+  return static_cast<int>((mixed ^ (mixed >> 31)) % kSentinelTag);
 }
 
 }  // namespace
 
-void Group::close() noexcept {
+void Group::reset_connections() noexcept {
   for (const auto& context : contexts_) {
     try {
       context->closeConnections();
@@ -68,8 +82,7 @@ void Group::close() noexcept {
 Gloo::Gloo(const Config&) {}
 
 Gloo::~Gloo() {
-  is_given_up_ = true;
-  close();
+  close(Leave::kInPeace);
 }
 
 void Gloo::do_connect(const Rendezvous& rendezvous) {
@@ -82,7 +95,7 @@ void Gloo::do_connect(const Rendezvous& rendezvous) {
                         .is_given_up = [given_up] { return given_up->load(); }};
   std::optional<Connected> all =
       guarded({.end = waiting.end + kGrace, .is_given_up = [this] { return is_given_up_.load(); }},
-              [rendezvous, waiting] { return connected(rendezvous, waiting); });
+              [rendezvous, waiting] { return connected_or_error(rendezvous, waiting); });
   *given_up = true;
   if (is_given_up_)
     throw aborted_group();
@@ -98,6 +111,32 @@ void Gloo::do_connect(const Rendezvous& rendezvous) {
   meeting_ = std::move(all->meeting);
   group_ = std::move(all->group);
   timer_ = std::thread([this] { keep_time(); });
+  watch_others();
+}
+
+void Gloo::watch_others() {
+  for (std::int64_t other = 0; other < rendezvous_.world_size; ++other) {
+    if (other == rendezvous_.rank)
+      continue;
+    std::vector<at::Tensor> never{at::from_blob(&never_, {1}, at::kByte)};
+    sentinels_.push_back(group_->recv(never, static_cast<int>(other), kSentinelTag));
+    watchers_.emplace_back([this, other, sentinel = sentinels_.back()] {
+      try {
+        sentinel->wait(kNever);
+      } catch (const std::exception& error) {
+        note_end_of(other, words_of(error));
+      }
+    });
+  }
+}
+
+void Gloo::note_end_of(std::int64_t rank, const std::string& sign) {
+  const std::lock_guard lock(pending_mutex_);
+  ended_.emplace(rank, sign);
+  for (const Pending& one : pending_) {
+    if (one.rank == rank)
+      one.work->abort();
+  }
 }
 
 void Gloo::do_all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
@@ -158,12 +197,16 @@ void Gloo::do_broadcast(std::span<std::byte> bytes, std::int64_t root) {
 }
 
 void Gloo::do_abort() noexcept {
-  is_given_up_ = true;
-  wake_calls();
+  {
+    const std::lock_guard lock(pending_mutex_);
+    is_given_up_ = true;
+    for (const Pending& one : pending_)
+      one.work->abort();
+  }
   const std::lock_guard call(call_);
   if (group_)
-    first_blame({.rank = rank(), .is_silent = false});
-  close();
+    first_blame({.rank = rendezvous_.rank, .is_silent = false});
+  close(Leave::kAtOnce);
 }
 
 void Gloo::exchange(const std::vector<Message>& sent, const std::vector<Message>& received) {
@@ -180,7 +223,7 @@ void Gloo::exchange(const std::vector<Message>& sent, const std::vector<Message>
     for (std::size_t i = 0; i < pending_.size(); ++i)
       await(pending_[i]);
   } catch (...) {
-    close();  // messages that are on their way are the caller's memory
+    close(Leave::kAtOnce);  // messages on their way are the caller's memory
     throw;
   }
   const std::lock_guard lock(pending_mutex_);
@@ -215,14 +258,30 @@ void Gloo::post(const Message& message, bool is_sent) {
 }
 
 void Gloo::await(const Pending& one) {
-  bool has_come = false;
   try {
-    has_come = one.work->wait(rendezvous_.timeout * kNoLimit);
+    if (one.work->wait(kNever))
+      return;
   } catch (const std::exception& error) {
     fail(one.rank, words_of(error));
   }
-  if (!has_come)
-    fail(one.rank, "");
+  // It was woken.
+  std::string sign;
+  {
+    const std::lock_guard lock(pending_mutex_);
+    const auto end = ended_.find(one.rank);
+    if (end == ended_.end() || is_late_ || is_given_up_)
+      sign = "";
+    else
+      sign = end->second;
+  }
+  if (sign.empty())
+    fail(one.rank, sign);
+  try {  // the message may have come before the connection ended
+    if (one.work->wait(Milliseconds(1)))
+      return;
+  } catch (const std::exception&) {
+  }
+  fail(one.rank, sign);
 }
 
 void Gloo::fail(std::int64_t rank, const std::string& sign) {
@@ -251,12 +310,6 @@ Blame Gloo::first_blame(const Blame& mine) noexcept {
   }
 }
 
-void Gloo::wake_calls() noexcept {
-  const std::lock_guard lock(pending_mutex_);
-  for (const Pending& one : pending_)
-    one.work->abort();
-}
-
 // Looks at the end of each call; a call need not wake it, since all have the same time-out.
 void Gloo::keep_time() {
   std::unique_lock lock(pending_mutex_);
@@ -272,7 +325,7 @@ void Gloo::keep_time() {
   }
 }
 
-void Gloo::close() noexcept {
+void Gloo::close(Leave how) noexcept {
   c10::intrusive_ptr<Group> group;
   {
     const std::lock_guard lock(pending_mutex_);
@@ -282,8 +335,14 @@ void Gloo::close() noexcept {
   changed_.notify_all();
   if (timer_.joinable())
     timer_.join();
-  if (group)
-    group->close();
+  if (group && how == Leave::kAtOnce)
+    group->reset_connections();
+  for (const WorkPointer& sentinel : sentinels_)
+    sentinel->abort();
+  for (std::thread& watcher : watchers_)
+    watcher.join();
+  watchers_.clear();
+  sentinels_.clear();
   const std::lock_guard lock(pending_mutex_);
   pending_.clear();
 }

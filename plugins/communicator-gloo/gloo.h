@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,11 +27,12 @@ class Config;
 
 namespace treadle::gloo_group {
 
-/// A process group of c10d whose connections can be closed while others still wait for messages.
+/// A process group of c10d whose connections can be reset: Gloo sends nothing more then, not even
+/// what it has taken. Without that, they close when the group is destroyed, and messages arrive.
 class Group final : public c10d::ProcessGroupGloo {
  public:
   using ProcessGroupGloo::ProcessGroupGloo;
-  void close() noexcept;
+  void reset_connections() noexcept;
 };
 
 /// Bytes to or from one rank.
@@ -48,6 +50,9 @@ struct Message {
 ///
 /// The time of a call is kept by a thread of this object. At a time-out of its own Gloo closes all
 /// connections first, so others would take this process for the one that failed.
+///
+/// A thread for each other rank waits for a message that never comes, and so for the end of the
+/// connection. Gloo tells only those about it whose message has not begun.
 class Gloo final : public Communicator {
  public:
   explicit Gloo(const Config& config);
@@ -71,15 +76,18 @@ class Gloo final : public Communicator {
 
   /// Moves the messages of one call.
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received);
+  void watch_others();
+  /// A connection has ended: wakes the calls that wait for it.
+  void note_end_of(std::int64_t rank, const std::string& sign);
   void begin_call();
   void post(const Message& message, bool is_sent);
   void await(const Pending& one);
   /// Throws the error of the rank that failed first.
   [[noreturn]] void fail(std::int64_t rank, const std::string& sign);
   Blame first_blame(const Blame& mine) noexcept;
-  void wake_calls() noexcept;
   void keep_time();
-  void close() noexcept;
+  enum class Leave { kInPeace, kAtOnce };
+  void close(Leave how) noexcept;
 
   Rendezvous rendezvous_;
   std::shared_ptr<Meeting> meeting_;
@@ -94,7 +102,11 @@ class Gloo final : public Communicator {
   std::optional<std::chrono::steady_clock::time_point> end_;  ///< of the call that runs
   bool is_late_ = false;                                      ///< the call that runs
   bool is_closed_ = false;
+  std::map<std::int64_t, std::string> ended_;  ///< connections, with the sign
   std::thread timer_;
+  std::byte never_{};
+  std::vector<WorkPointer> sentinels_;  ///< messages that never come
+  std::vector<std::thread> watchers_;
 };
 
 }  // namespace treadle::gloo_group

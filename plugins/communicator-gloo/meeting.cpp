@@ -140,18 +140,27 @@ void Meeting::join(const Waiting& waiting) {
   expect_own_group();
   if (store_->add(place_of(rendezvous_.rank), 1) != 1)
     throw taken_rank(rendezvous_);
-  for (;;) {
-    std::vector<std::int64_t> absent;
-    for (std::int64_t rank = 0; rank < rendezvous_.world_size; ++rank) {
-      if (!store_->check({place_of(rank)}))
-        absent.push_back(rank);
-    }
-    if (absent.empty())
-      return;
-    if (waiting.is_over())
+  std::vector<std::int64_t> absent = {0};
+  while (!absent.empty()) {
+    try {
+      absent = absent_now();
+    } catch (const std::exception&) {  // rank 0 has given up, and its server is gone with it
       throw absent_ranks(rendezvous_, absent);
-    std::this_thread::sleep_for(kPause);
+    }
+    if (!absent.empty() && waiting.is_over())
+      throw absent_ranks(rendezvous_, absent);
+    if (!absent.empty())
+      std::this_thread::sleep_for(kPause);
   }
+}
+
+std::vector<std::int64_t> Meeting::absent_now() const {
+  std::vector<std::int64_t> absent;
+  for (std::int64_t rank = 0; rank < rendezvous_.world_size; ++rank) {
+    if (!store_->check({place_of(rank)}))
+      absent.push_back(rank);
+  }
+  return absent;
 }
 
 void Meeting::await_all(const Waiting& waiting) {

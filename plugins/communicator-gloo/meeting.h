@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <string>
+#include <vector>
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -41,6 +43,7 @@ class Meeting {
   Meeting(Rendezvous rendezvous, c10::intrusive_ptr<c10d::Store> store);
 
   void expect_own_group();
+  std::vector<std::int64_t> absent_now() const;
 
   Rendezvous rendezvous_;
   c10::intrusive_ptr<c10d::Store> store_;

@@ -37,6 +37,8 @@ struct CommunicatorCase {
   Ranks ranks = Ranks::kProcesses;
   /// Of claims about time: many times the duration of a call.
   std::chrono::milliseconds timeout{1000};
+  /// How much longer than its timeout connect() may take to fail.
+  std::chrono::milliseconds grace{5000};
   /// A new `Rendezvous::address` for each group; without it, groups meet in their folders.
   std::function<std::string()> address = {};
   /// Errors have the rank of the process that is gone or silent.
