@@ -22,7 +22,7 @@ constexpr Milliseconds kGrace{2000};     // of libtorch's stores, after the time
 constexpr Milliseconds kBlameTime{400};  // to look up who failed first
 // For libtorch, whose own limit closes everything: the timer and the watchers end a wait before.
 constexpr Milliseconds kNever = std::chrono::hours(24 * 365);
-constexpr int kSentinelTag = 0x7fffffff;
+constexpr int kFarewellTag = 0x7fffffff;
 
 struct Connected {
   std::shared_ptr<Meeting> meeting;
@@ -30,11 +30,12 @@ struct Connected {
 };
 
 Connected connected(const Rendezvous& rendezvous, const Waiting& waiting) {
+  const auto device = own_device(rendezvous);
   Connected all{std::make_shared<Meeting>(Meeting::open(rendezvous)), {}};
   all.meeting->join(waiting);
   const auto options = c10d::ProcessGroupGloo::Options::create(rendezvous.timeout);
   options->threads = 1;  // for its collectives, which are not called
-  options->devices.push_back(own_device(rendezvous));
+  options->devices.push_back(device);
   try {
     all.group = c10::make_intrusive<Group>(all.meeting->store(), static_cast<int>(rendezvous.rank),
                                            static_cast<int>(rendezvous.world_size), options);
@@ -65,7 +66,7 @@ int tag_of(std::uint64_t call, std::size_t size) {
   std::uint64_t mixed = call * 0x9e3779b97f4a7c15U + size;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
   mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
-  return static_cast<int>((mixed ^ (mixed >> 31)) % kSentinelTag);
+  return static_cast<int>((mixed ^ (mixed >> 31)) % kFarewellTag);
 }
 
 }  // namespace
@@ -82,6 +83,9 @@ void Group::reset_connections() noexcept {
 Gloo::Gloo(const Config&) {}
 
 Gloo::~Gloo() {
+  const WithoutSigpipe guard;
+  if (group_)
+    say_farewell();
   close(Leave::kInPeace);
 }
 
@@ -118,24 +122,37 @@ void Gloo::watch_others() {
   for (std::int64_t other = 0; other < rendezvous_.world_size; ++other) {
     if (other == rendezvous_.rank)
       continue;
-    std::vector<at::Tensor> never{at::from_blob(&never_, {1}, at::kByte)};
-    sentinels_.push_back(group_->recv(never, static_cast<int>(other), kSentinelTag));
-    watchers_.emplace_back([this, other, sentinel = sentinels_.back()] {
+    std::vector<at::Tensor> byte{at::from_blob(&farewell_, {1}, at::kByte)};
+    farewells_.push_back(group_->recv(byte, static_cast<int>(other), kFarewellTag));
+    watchers_.emplace_back([this, other, farewell = farewells_.back()] {
       try {
-        sentinel->wait(kNever);
+        if (farewell->wait(kNever))
+          note({other, "it has left the group", true});
       } catch (const std::exception& error) {
-        note_end_of(other, words_of(error));
+        note({other, words_of(error), false});
       }
     });
   }
 }
 
-void Gloo::note_end_of(std::int64_t rank, const std::string& sign) {
+void Gloo::note(const End& end) {
   const std::lock_guard lock(pending_mutex_);
-  ended_.emplace(rank, sign);
+  ended_.push_back(end);
   for (const Pending& one : pending_) {
-    if (one.rank == rank)
+    if (one.rank == end.rank)
       one.work->abort();
+  }
+}
+
+void Gloo::say_farewell() noexcept {
+  std::vector<WorkPointer> sent;
+  for (std::int64_t other = 0; other < rendezvous_.world_size; ++other) {
+    std::vector<at::Tensor> byte{at::from_blob(&farewell_, {1}, at::kByte)};
+    try {
+      if (other != rendezvous_.rank)
+        sent.push_back(group_->send(byte, static_cast<int>(other), kFarewellTag));
+    } catch (const std::exception&) {  // it has left before
+    }
   }
 }
 
@@ -264,31 +281,37 @@ void Gloo::await(const Pending& one) {
   } catch (const std::exception& error) {
     fail(one.rank, words_of(error));
   }
-  // It was woken.
+  // It was woken: by the timer, abort(), or the end of the connection.
   std::string sign;
   {
     const std::lock_guard lock(pending_mutex_);
-    const auto end = ended_.find(one.rank);
-    if (end == ended_.end() || is_late_ || is_given_up_)
-      sign = "";
-    else
-      sign = end->second;
+    for (const End& end : ended_)
+      sign = end.rank == one.rank ? end.sign : sign;
+    if (is_late_ || is_given_up_)
+      sign.clear();
   }
-  if (sign.empty())
-    fail(one.rank, sign);
-  try {  // the message may have come before the connection ended
-    if (one.work->wait(Milliseconds(1)))
-      return;
-  } catch (const std::exception&) {
+  if (!sign.empty()) {
+    try {  // the message may have come before the connection ended
+      if (one.work->wait(Milliseconds(1)))
+        return;
+    } catch (const std::exception&) {
+    }
   }
   fail(one.rank, sign);
 }
 
-void Gloo::fail(std::int64_t rank, const std::string& sign) {
+void Gloo::fail(std::int64_t rank, std::string sign) {
   bool is_late = false;
   {
     const std::lock_guard lock(pending_mutex_);
     is_late = is_late_;
+    // Others close their connections because of the first one.
+    const auto first =
+        std::find_if(ended_.begin(), ended_.end(), [](const End& end) { return !end.is_peaceful; });
+    if (!is_late && first != ended_.end()) {
+      rank = first->rank;
+      sign = first->sign;
+    }
   }
   if (is_given_up_)
     throw aborted_group();
@@ -300,13 +323,19 @@ void Gloo::fail(std::int64_t rank, const std::string& sign) {
 
 Blame Gloo::first_blame(const Blame& mine) noexcept {
   try {
-    const std::optional<Blame> first = guarded(
-        Waiting::of(kBlameTime), [meeting = meeting_, mine] { return meeting->blame(mine); });
-    return first.value_or(mine);
-  } catch (...) {
-    // The server of the group is rank 0's, and gone with it.
+    const std::optional<Blame> first =
+        guarded(Waiting::of(kBlameTime), [meeting = meeting_, mine]() mutable {
+          if (mine.is_silent)
+            mine.rank = meeting->last_in_chain(mine.rank);
+          return meeting->blame(mine);
+        });
+    if (first)
+      return *first;
+    // The server of the group hangs, and with it rank 0.
     const bool is_with_rank_zero = !rendezvous_.address.empty() && !rendezvous_.is_served;
-    return is_with_rank_zero && !mine.is_silent ? Blame{.rank = 0, .is_silent = false} : mine;
+    return mine.is_silent && is_with_rank_zero ? Blame{.rank = 0, .is_silent = true} : mine;
+  } catch (...) {  // the server of the group has ended with rank 0
+    return mine;
   }
 }
 
@@ -337,12 +366,12 @@ void Gloo::close(Leave how) noexcept {
     timer_.join();
   if (group && how == Leave::kAtOnce)
     group->reset_connections();
-  for (const WorkPointer& sentinel : sentinels_)
-    sentinel->abort();
+  for (const WorkPointer& farewell : farewells_)
+    farewell->abort();
   for (std::thread& watcher : watchers_)
     watcher.join();
   watchers_.clear();
-  sentinels_.clear();
+  farewells_.clear();
   const std::lock_guard lock(pending_mutex_);
   pending_.clear();
 }

@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,8 +26,8 @@ class Config;
 
 namespace treadle::gloo_group {
 
-/// A process group of c10d whose connections can be reset: Gloo sends nothing more then, not even
-/// what it has taken. Without that, they close when the group is destroyed, and messages arrive.
+/// A process group of c10d whose connections can be reset: messages on their way are lost then.
+/// Without that, connections close when the group is destroyed, and messages arrive.
 class Group final : public c10d::ProcessGroupGloo {
  public:
   using ProcessGroupGloo::ProcessGroupGloo;
@@ -51,8 +50,8 @@ struct Message {
 /// The time of a call is kept by a thread of this object. At a time-out of its own Gloo closes all
 /// connections first, so others would take this process for the one that failed.
 ///
-/// A thread for each other rank waits for a message that never comes, and so for the end of the
-/// connection. Gloo tells only those about it whose message has not begun.
+/// A thread for each other rank waits for its farewell, and so for the end of the connection. Gloo
+/// wakes only those waits at the end of a connection whose message has not begun.
 class Gloo final : public Communicator {
  public:
   explicit Gloo(const Config& config);
@@ -76,14 +75,21 @@ class Gloo final : public Communicator {
 
   /// Moves the messages of one call.
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received);
+  struct End {
+    std::int64_t rank;
+    std::string sign;
+    bool is_peaceful;  ///< it has said farewell
+  };
+
   void watch_others();
   /// A connection has ended: wakes the calls that wait for it.
-  void note_end_of(std::int64_t rank, const std::string& sign);
+  void note(const End& end);
+  void say_farewell() noexcept;
   void begin_call();
   void post(const Message& message, bool is_sent);
   void await(const Pending& one);
   /// Throws the error of the rank that failed first.
-  [[noreturn]] void fail(std::int64_t rank, const std::string& sign);
+  [[noreturn]] void fail(std::int64_t rank, std::string sign);
   Blame first_blame(const Blame& mine) noexcept;
   void keep_time();
   enum class Leave { kInPeace, kAtOnce };
@@ -102,10 +108,10 @@ class Gloo final : public Communicator {
   std::optional<std::chrono::steady_clock::time_point> end_;  ///< of the call that runs
   bool is_late_ = false;                                      ///< the call that runs
   bool is_closed_ = false;
-  std::map<std::int64_t, std::string> ended_;  ///< connections, with the sign
+  std::vector<End> ended_;  ///< connections, in this order
   std::thread timer_;
-  std::byte never_{};
-  std::vector<WorkPointer> sentinels_;  ///< messages that never come
+  std::byte farewell_{};
+  std::vector<WorkPointer> farewells_;  ///< of the other ranks
   std::vector<std::thread> watchers_;
 };
 

@@ -26,6 +26,8 @@ namespace {
 using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
 constexpr std::chrono::milliseconds kPause{5};
+// Ranks that wait for each other began to wait within less.
+constexpr std::chrono::milliseconds kSkew{200};
 
 std::vector<std::uint8_t> bytes_of(const std::string& text) {
   return {text.begin(), text.end()};
@@ -91,6 +93,10 @@ StorePointer open_server(const Rendezvous& rendezvous) {
 
 std::string place_of(std::int64_t rank) {
   return "treadle/rank/" + std::to_string(rank);
+}
+
+std::string waiting_of(std::int64_t rank) {
+  return "treadle/waiting/" + std::to_string(rank);
 }
 
 }  // namespace
@@ -184,6 +190,19 @@ Blame Meeting::blame(const Blame& mine) {
   words >> stands.rank >> how;
   stands.is_silent = how == "silent";
   return stands;
+}
+
+std::int64_t Meeting::last_in_chain(std::int64_t other) {
+  store_->set(waiting_of(rendezvous_.rank), bytes_of(std::to_string(other)));
+  std::this_thread::sleep_for(kSkew);
+  std::int64_t last = other;
+  for (std::int64_t step = 0; step < rendezvous_.world_size; ++step) {
+    if (!store_->check({waiting_of(last)}))
+      return last;
+    const std::vector<std::uint8_t> next = store_->get(waiting_of(last));
+    last = std::stoll(std::string(next.begin(), next.end()));
+  }
+  return other;  // they wait for each other: calls differ
 }
 
 StorePointer Meeting::store() const {

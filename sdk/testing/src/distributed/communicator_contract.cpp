@@ -37,8 +37,6 @@ using Bytes = std::vector<std::byte>;
 using Sizes = std::vector<std::size_t>;
 
 constexpr Milliseconds kLong{60'000};  // longer than any claim takes
-constexpr Milliseconds kSoon{1000};
-constexpr Milliseconds kNotSoon{3000};
 
 /// The claims about one rank run in its thread or process, where GoogleTest is not.
 void expect(bool holds, const std::string& claim) {
@@ -186,6 +184,7 @@ class CommunicatorClaims : public ::testing::WithParamInterface<CommunicatorCase
   static bool are_processes() { return GetParam().ranks == Ranks::kProcesses; }
   static bool are_launched() { return GetParam().ranks == Ranks::kLaunched; }
   static Milliseconds timeout() { return GetParam().timeout; }
+  static Milliseconds soon() { return GetParam().soon; }
   static std::unique_ptr<Communicator> make(const Group& group) {
     return GetParam().make(group.folder);
   }
@@ -429,11 +428,11 @@ CLAIM(Communicator, ARankMayLeaveAfterItsLastCall) {
 CLAIM(Communicator, AbortWakesAWaitingCall) {
   if (are_launched())
     GTEST_SKIP() << "the launcher ends all";
-  EXPECT_EQ(run(new_group(2, kNotSoon),
+  EXPECT_EQ(run(new_group(2, 3 * soon()),
                 [](Communicator& group) {
                   expect_gathered(group, 0, 10);
                   if (group.rank() == 1) {
-                    std::this_thread::sleep_for(Milliseconds(400) + kSoon);
+                    std::this_thread::sleep_for(Milliseconds(400) + soon());
                     return;
                   }
                   std::thread another([&] {
@@ -443,13 +442,13 @@ CLAIM(Communicator, AbortWakesAWaitingCall) {
                   std::string error;
                   try {
                     error_of([&] { expect_gathered(group, 1, 10); }, Milliseconds(100),
-                             Milliseconds(200) + kSoon);
+                             Milliseconds(200) + soon());
                   } catch (const std::exception& thrown) {
                     error = thrown.what();
                   }
                   another.join();
                   expect(error.empty(), error);
-                  error_of([&] { expect_gathered(group, 2, 10); }, Milliseconds(0), kSoon);
+                  error_of([&] { expect_gathered(group, 2, 10); }, Milliseconds(0), soon());
                 }),
             kNoErrors);
 }
@@ -457,19 +456,19 @@ CLAIM(Communicator, AbortWakesAWaitingCall) {
 CLAIM(Communicator, AbortFailsTheCallsOfOthers) {
   if (are_launched())
     GTEST_SKIP() << "the launcher ends all";
-  EXPECT_EQ(run(new_group(4, kNotSoon),
+  EXPECT_EQ(run(new_group(4, 3 * soon()),
                 [](Communicator& group) {
                   expect_gathered(group, 0, 10);
                   if (group.rank() == 2) {
                     std::this_thread::sleep_for(Milliseconds(200));
                     group.abort();
-                    std::this_thread::sleep_for(Milliseconds(400) + kSoon);  // it has not ended
+                    std::this_thread::sleep_for(Milliseconds(400) + soon());  // it has not ended
                     return;
                   }
                   if (group.rank() == 3)  // which is not in a call meanwhile
                     std::this_thread::sleep_for(Milliseconds(400));
                   expect_rank(error_of([&] { gather_for_ever(group); }, Milliseconds(0),
-                                       Milliseconds(200) + kSoon),
+                                       Milliseconds(200) + soon()),
                               2);
                 }),
             kNoErrors);
@@ -478,7 +477,7 @@ CLAIM(Communicator, AbortFailsTheCallsOfOthers) {
 CLAIM(Communicator, AbortWakesConnect) {
   if (are_launched())
     GTEST_SKIP() << "its ranks are all there";
-  const Group group = new_group(2, kNotSoon);
+  const Group group = new_group(2, 3 * soon());
   EXPECT_EQ(run_ranks({0},
                       [&](std::int64_t rank) {
                         const auto communicator = make(group);
@@ -489,7 +488,7 @@ CLAIM(Communicator, AbortWakesConnect) {
                         std::string error;
                         try {
                           error_of([&] { communicator->connect(group.of(rank)); }, Milliseconds(0),
-                                   Milliseconds(200) + kSoon);
+                                   Milliseconds(200) + soon());
                         } catch (const std::exception& thrown) {
                           error = thrown.what();
                         }
@@ -506,12 +505,12 @@ CLAIM(Communicator, ARankThatMakesNoCallFailsThoseOfOthersAtTheTimeout) {
                 [](Communicator& group) {
                   expect_gathered(group, 0, 10);
                   if (group.rank() == 1) {
-                    std::this_thread::sleep_for(timeout() + kSoon + Milliseconds(200));
+                    std::this_thread::sleep_for(timeout() + soon() + Milliseconds(200));
                     return;
                   }
                   // The first rank to fail may leave before the others' time is over.
                   expect_rank(error_of([&] { expect_gathered(group, 1, 10); }, timeout() * 2 / 3,
-                                       timeout() + kSoon),
+                                       timeout() + soon()),
                               1);
                 }),
             kNoErrors);
@@ -649,7 +648,7 @@ CLAIM(Communicator, AKilledProcessFailsTheCallsOfOthersWithinASecond) {
       if (rank == victim)
         continue;
       Running& one = *ranks[static_cast<std::size_t>(rank)];
-      const bool has_ended = ends_within(one.process(), kSoon - killed.passed());
+      const bool has_ended = ends_within(one.process(), soon() - killed.passed());
       EXPECT_TRUE(has_ended) << "rank " << rank << ", victim " << victim;
       if (has_ended) {
         EXPECT_EQ(one.join(), "") << "rank " << rank << ", victim " << victim;
@@ -689,7 +688,7 @@ CLAIM(Communicator, AStoppedProcessFailsTheCallsOfOthersAtTheTimeout) {
       if (rank == victim)
         continue;
       Running& one = *ranks[static_cast<std::size_t>(rank)];
-      const bool has_ended = ends_within(one.process(), timeout() + kSoon - begin.passed());
+      const bool has_ended = ends_within(one.process(), timeout() + soon() - begin.passed());
       EXPECT_TRUE(has_ended) << "rank " << rank << ", victim " << victim;
       EXPECT_GE(begin.passed(), timeout() * 2 / 3);
       if (has_ended) {
@@ -697,7 +696,7 @@ CLAIM(Communicator, AStoppedProcessFailsTheCallsOfOthersAtTheTimeout) {
       }
     }
     stopped.thaw();
-    const bool has_ended = ends_within(stopped, timeout() + kSoon);
+    const bool has_ended = ends_within(stopped, timeout() + soon());
     EXPECT_TRUE(has_ended) << "the stopped process, when it is awake";
     if (has_ended) {
       EXPECT_EQ(stopped.join(), "") << "the stopped process, when it is awake";

@@ -137,7 +137,8 @@ CommunicatorCase of_threads(
               },
           .ranks = CommunicatorCase::Ranks::kThreads,
           .timeout = std::chrono::milliseconds(300),
-          .grace = std::chrono::milliseconds(600)};
+          .grace = std::chrono::milliseconds(600),
+          .soon = std::chrono::milliseconds(400)};
 }
 
 CommunicatorCase changed(std::string name, const Changes& changes) {
