@@ -324,7 +324,7 @@ void Gloo::fail(std::int64_t rank, std::string sign) {
 Blame Gloo::first_blame(const Blame& mine) noexcept {
   try {
     const std::optional<Blame> first =
-        guarded(Waiting::of(kBlameTime), [meeting = meeting_, mine]() mutable {
+        guarded(Waiting::of(kBlameTime), [meeting = meeting_, mine = mine]() mutable {
           if (mine.is_silent)
             mine.rank = meeting->last_in_chain(mine.rank);
           return meeting->blame(mine);
