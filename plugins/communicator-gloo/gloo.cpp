@@ -18,9 +18,11 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr Milliseconds kGrace{2000};      // of libtorch's stores, after the time-out they have
-constexpr Milliseconds kBlameTime{400};   // to look up who failed first
-constexpr std::int64_t kNoLimit = 1'000;  // times the time-out: the timer ends a call before
+constexpr Milliseconds kGrace{2000};     // of libtorch's stores, after the time-out they have
+constexpr Milliseconds kBlameTime{400};  // to look up who failed first
+// For libtorch, whose own limit closes everything: the timer and the watchers end a wait before.
+constexpr Milliseconds kNever = std::chrono::hours(24 * 365);
+constexpr int kFarewellTag = 0x7fffffff;
 
 struct Connected {
   std::shared_ptr<Meeting> meeting;
@@ -28,12 +30,12 @@ struct Connected {
 };
 
 Connected connected(const Rendezvous& rendezvous, const Waiting& waiting) {
-  const WithoutSigpipe guard;  // Gloo's threads inherit it
+  const auto device = own_device(rendezvous);
   Connected all{std::make_shared<Meeting>(Meeting::open(rendezvous)), {}};
   all.meeting->join(waiting);
   const auto options = c10d::ProcessGroupGloo::Options::create(rendezvous.timeout);
   options->threads = 1;  // for its collectives, which are not called
-  options->devices.push_back(own_device(rendezvous));
+  options->devices.push_back(device);
   try {
     all.group = c10::make_intrusive<Group>(all.meeting->store(), static_cast<int>(rendezvous.rank),
                                            static_cast<int>(rendezvous.world_size), options);
@@ -46,17 +48,30 @@ Connected connected(const Rendezvous& rendezvous, const Waiting& waiting) {
   return all;
 }
 
+Connected connected_or_error(const Rendezvous& rendezvous, const Waiting& waiting) {
+  const WithoutSigpipe guard;  // Gloo's threads inherit it
+  try {
+    return connected(rendezvous, waiting);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw CommunicationError(meeting_place(rendezvous) + ": the group's meeting place fails (" +
+                             words_of(error) +
+                             "); see the error of rank 0, and whether the disk is full");
+  }
+}
+
 /// A tag for the messages of one size in one call. Messages of another size have another one.
 int tag_of(std::uint64_t call, std::size_t size) {
   std::uint64_t mixed = call * 0x9e3779b97f4a7c15U + size;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
   mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
-  return static_cast<int>((mixed ^ (mixed >> 31)) & 0x7fffffffU);
+  return static_cast<int>((mixed ^ (mixed >> 31)) % kFarewellTag);
 }
 
 }  // namespace
 
-void Group::close() noexcept {
+void Group::reset_connections() noexcept {
   for (const auto& context : contexts_) {
     try {
       context->closeConnections();
@@ -68,8 +83,10 @@ void Group::close() noexcept {
 Gloo::Gloo(const Config&) {}
 
 Gloo::~Gloo() {
-  is_given_up_ = true;
-  close();
+  const WithoutSigpipe guard;
+  if (group_)
+    say_farewell();
+  close(Leave::kInPeace);
 }
 
 void Gloo::do_connect(const Rendezvous& rendezvous) {
@@ -82,7 +99,7 @@ void Gloo::do_connect(const Rendezvous& rendezvous) {
                         .is_given_up = [given_up] { return given_up->load(); }};
   std::optional<Connected> all =
       guarded({.end = waiting.end + kGrace, .is_given_up = [this] { return is_given_up_.load(); }},
-              [rendezvous, waiting] { return connected(rendezvous, waiting); });
+              [rendezvous, waiting] { return connected_or_error(rendezvous, waiting); });
   *given_up = true;
   if (is_given_up_)
     throw aborted_group();
@@ -98,6 +115,45 @@ void Gloo::do_connect(const Rendezvous& rendezvous) {
   meeting_ = std::move(all->meeting);
   group_ = std::move(all->group);
   timer_ = std::thread([this] { keep_time(); });
+  watch_others();
+}
+
+void Gloo::watch_others() {
+  for (std::int64_t other = 0; other < rendezvous_.world_size; ++other) {
+    if (other == rendezvous_.rank)
+      continue;
+    std::vector<at::Tensor> byte{at::from_blob(&farewell_, {1}, at::kByte)};
+    farewells_.push_back(group_->recv(byte, static_cast<int>(other), kFarewellTag));
+    watchers_.emplace_back([this, other, farewell = farewells_.back()] {
+      try {
+        if (farewell->wait(kNever))
+          note({other, "it has left the group", true});
+      } catch (const std::exception& error) {
+        note({other, words_of(error), false});
+      }
+    });
+  }
+}
+
+void Gloo::note(const End& end) {
+  const std::lock_guard lock(pending_mutex_);
+  ended_.push_back(end);
+  for (const Pending& one : pending_) {
+    if (one.rank == end.rank)
+      one.work->abort();
+  }
+}
+
+void Gloo::say_farewell() noexcept {
+  std::vector<WorkPointer> sent;
+  for (std::int64_t other = 0; other < rendezvous_.world_size; ++other) {
+    std::vector<at::Tensor> byte{at::from_blob(&farewell_, {1}, at::kByte)};
+    try {
+      if (other != rendezvous_.rank)
+        sent.push_back(group_->send(byte, static_cast<int>(other), kFarewellTag));
+    } catch (const std::exception&) {  // it has left before
+    }
+  }
 }
 
 void Gloo::do_all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
@@ -158,12 +214,16 @@ void Gloo::do_broadcast(std::span<std::byte> bytes, std::int64_t root) {
 }
 
 void Gloo::do_abort() noexcept {
-  is_given_up_ = true;
-  wake_calls();
+  {
+    const std::lock_guard lock(pending_mutex_);
+    is_given_up_ = true;
+    for (const Pending& one : pending_)
+      one.work->abort();
+  }
   const std::lock_guard call(call_);
   if (group_)
-    first_blame({.rank = rank(), .is_silent = false});
-  close();
+    first_blame({.rank = rendezvous_.rank, .is_silent = false});
+  close(Leave::kAtOnce);
 }
 
 void Gloo::exchange(const std::vector<Message>& sent, const std::vector<Message>& received) {
@@ -180,7 +240,7 @@ void Gloo::exchange(const std::vector<Message>& sent, const std::vector<Message>
     for (std::size_t i = 0; i < pending_.size(); ++i)
       await(pending_[i]);
   } catch (...) {
-    close();  // messages that are on their way are the caller's memory
+    close(Leave::kAtOnce);  // messages on their way are the caller's memory
     throw;
   }
   const std::lock_guard lock(pending_mutex_);
@@ -215,21 +275,43 @@ void Gloo::post(const Message& message, bool is_sent) {
 }
 
 void Gloo::await(const Pending& one) {
-  bool has_come = false;
   try {
-    has_come = one.work->wait(rendezvous_.timeout * kNoLimit);
+    if (one.work->wait(kNever))
+      return;
   } catch (const std::exception& error) {
     fail(one.rank, words_of(error));
   }
-  if (!has_come)
-    fail(one.rank, "");
+  // It was woken: by the timer, abort(), or the end of the connection.
+  std::string sign;
+  {
+    const std::lock_guard lock(pending_mutex_);
+    for (const End& end : ended_)
+      sign = end.rank == one.rank ? end.sign : sign;
+    if (is_late_ || is_given_up_)
+      sign.clear();
+  }
+  if (!sign.empty()) {
+    try {  // the message may have come before the connection ended
+      if (one.work->wait(Milliseconds(1)))
+        return;
+    } catch (const std::exception&) {
+    }
+  }
+  fail(one.rank, sign);
 }
 
-void Gloo::fail(std::int64_t rank, const std::string& sign) {
+void Gloo::fail(std::int64_t rank, std::string sign) {
   bool is_late = false;
   {
     const std::lock_guard lock(pending_mutex_);
     is_late = is_late_;
+    // Others close their connections because of the first one.
+    const auto first =
+        std::find_if(ended_.begin(), ended_.end(), [](const End& end) { return !end.is_peaceful; });
+    if (!is_late && first != ended_.end()) {
+      rank = first->rank;
+      sign = first->sign;
+    }
   }
   if (is_given_up_)
     throw aborted_group();
@@ -241,20 +323,20 @@ void Gloo::fail(std::int64_t rank, const std::string& sign) {
 
 Blame Gloo::first_blame(const Blame& mine) noexcept {
   try {
-    const std::optional<Blame> first = guarded(
-        Waiting::of(kBlameTime), [meeting = meeting_, mine] { return meeting->blame(mine); });
-    return first.value_or(mine);
-  } catch (...) {
-    // The server of the group is rank 0's, and gone with it.
+    const std::optional<Blame> first =
+        guarded(Waiting::of(kBlameTime), [meeting = meeting_, mine = mine]() mutable {
+          if (mine.is_silent)
+            mine.rank = meeting->last_in_chain(mine.rank);
+          return meeting->blame(mine);
+        });
+    if (first)
+      return *first;
+    // The server of the group hangs, and with it rank 0.
     const bool is_with_rank_zero = !rendezvous_.address.empty() && !rendezvous_.is_served;
-    return is_with_rank_zero && !mine.is_silent ? Blame{.rank = 0, .is_silent = false} : mine;
+    return mine.is_silent && is_with_rank_zero ? Blame{.rank = 0, .is_silent = true} : mine;
+  } catch (...) {  // the server of the group has ended with rank 0
+    return mine;
   }
-}
-
-void Gloo::wake_calls() noexcept {
-  const std::lock_guard lock(pending_mutex_);
-  for (const Pending& one : pending_)
-    one.work->abort();
 }
 
 // Looks at the end of each call; a call need not wake it, since all have the same time-out.
@@ -272,7 +354,7 @@ void Gloo::keep_time() {
   }
 }
 
-void Gloo::close() noexcept {
+void Gloo::close(Leave how) noexcept {
   c10::intrusive_ptr<Group> group;
   {
     const std::lock_guard lock(pending_mutex_);
@@ -282,8 +364,14 @@ void Gloo::close() noexcept {
   changed_.notify_all();
   if (timer_.joinable())
     timer_.join();
-  if (group)
-    group->close();
+  if (group && how == Leave::kAtOnce)
+    group->reset_connections();
+  for (const WorkPointer& farewell : farewells_)
+    farewell->abort();
+  for (std::thread& watcher : watchers_)
+    watcher.join();
+  watchers_.clear();
+  farewells_.clear();
   const std::lock_guard lock(pending_mutex_);
   pending_.clear();
 }

@@ -26,11 +26,12 @@ class Config;
 
 namespace treadle::gloo_group {
 
-/// A process group of c10d whose connections can be closed while others still wait for messages.
+/// A process group of c10d whose connections can be reset: messages on their way are lost then.
+/// Without that, connections close when the group is destroyed, and messages arrive.
 class Group final : public c10d::ProcessGroupGloo {
  public:
   using ProcessGroupGloo::ProcessGroupGloo;
-  void close() noexcept;
+  void reset_connections() noexcept;
 };
 
 /// Bytes to or from one rank.
@@ -48,6 +49,9 @@ struct Message {
 ///
 /// The time of a call is kept by a thread of this object. At a time-out of its own Gloo closes all
 /// connections first, so others would take this process for the one that failed.
+///
+/// A thread for each other rank waits for its farewell, and so for the end of the connection. Gloo
+/// wakes only those waits at the end of a connection whose message has not begun.
 class Gloo final : public Communicator {
  public:
   explicit Gloo(const Config& config);
@@ -71,15 +75,25 @@ class Gloo final : public Communicator {
 
   /// Moves the messages of one call.
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received);
+  struct End {
+    std::int64_t rank;
+    std::string sign;
+    bool is_peaceful;  ///< it has said farewell
+  };
+
+  void watch_others();
+  /// A connection has ended: wakes the calls that wait for it.
+  void note(const End& end);
+  void say_farewell() noexcept;
   void begin_call();
   void post(const Message& message, bool is_sent);
   void await(const Pending& one);
   /// Throws the error of the rank that failed first.
-  [[noreturn]] void fail(std::int64_t rank, const std::string& sign);
+  [[noreturn]] void fail(std::int64_t rank, std::string sign);
   Blame first_blame(const Blame& mine) noexcept;
-  void wake_calls() noexcept;
   void keep_time();
-  void close() noexcept;
+  enum class Leave { kInPeace, kAtOnce };
+  void close(Leave how) noexcept;
 
   Rendezvous rendezvous_;
   std::shared_ptr<Meeting> meeting_;
@@ -94,7 +108,11 @@ class Gloo final : public Communicator {
   std::optional<std::chrono::steady_clock::time_point> end_;  ///< of the call that runs
   bool is_late_ = false;                                      ///< the call that runs
   bool is_closed_ = false;
+  std::vector<End> ended_;  ///< connections, in this order
   std::thread timer_;
+  std::byte farewell_{};
+  std::vector<WorkPointer> farewells_;  ///< of the other ranks
+  std::vector<std::thread> watchers_;
 };
 
 }  // namespace treadle::gloo_group

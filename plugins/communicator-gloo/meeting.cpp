@@ -26,6 +26,8 @@ namespace {
 using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
 constexpr std::chrono::milliseconds kPause{5};
+// Ranks that wait for each other began to wait within less.
+constexpr std::chrono::milliseconds kSkew{200};
 
 std::vector<std::uint8_t> bytes_of(const std::string& text) {
   return {text.begin(), text.end()};
@@ -93,6 +95,10 @@ std::string place_of(std::int64_t rank) {
   return "treadle/rank/" + std::to_string(rank);
 }
 
+std::string waiting_of(std::int64_t rank) {
+  return "treadle/waiting/" + std::to_string(rank);
+}
+
 }  // namespace
 
 std::string words_of(const std::exception& error) {
@@ -140,18 +146,27 @@ void Meeting::join(const Waiting& waiting) {
   expect_own_group();
   if (store_->add(place_of(rendezvous_.rank), 1) != 1)
     throw taken_rank(rendezvous_);
-  for (;;) {
-    std::vector<std::int64_t> absent;
-    for (std::int64_t rank = 0; rank < rendezvous_.world_size; ++rank) {
-      if (!store_->check({place_of(rank)}))
-        absent.push_back(rank);
-    }
-    if (absent.empty())
-      return;
-    if (waiting.is_over())
+  std::vector<std::int64_t> absent = {0};
+  while (!absent.empty()) {
+    try {
+      absent = absent_now();
+    } catch (const std::exception&) {  // rank 0 has given up, and its server is gone with it
       throw absent_ranks(rendezvous_, absent);
-    std::this_thread::sleep_for(kPause);
+    }
+    if (!absent.empty() && waiting.is_over())
+      throw absent_ranks(rendezvous_, absent);
+    if (!absent.empty())
+      std::this_thread::sleep_for(kPause);
   }
+}
+
+std::vector<std::int64_t> Meeting::absent_now() const {
+  std::vector<std::int64_t> absent;
+  for (std::int64_t rank = 0; rank < rendezvous_.world_size; ++rank) {
+    if (!store_->check({place_of(rank)}))
+      absent.push_back(rank);
+  }
+  return absent;
 }
 
 void Meeting::await_all(const Waiting& waiting) {
@@ -175,6 +190,19 @@ Blame Meeting::blame(const Blame& mine) {
   words >> stands.rank >> how;
   stands.is_silent = how == "silent";
   return stands;
+}
+
+std::int64_t Meeting::last_in_chain(std::int64_t other) {
+  store_->set(waiting_of(rendezvous_.rank), bytes_of(std::to_string(other)));
+  std::this_thread::sleep_for(kSkew);
+  std::int64_t last = other;
+  for (std::int64_t step = 0; step < rendezvous_.world_size; ++step) {
+    if (!store_->check({waiting_of(last)}))
+      return last;
+    const std::vector<std::uint8_t> next = store_->get(waiting_of(last));
+    last = std::stoll(std::string(next.begin(), next.end()));
+  }
+  return other;  // they wait for each other: calls differ
 }
 
 StorePointer Meeting::store() const {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <string>
+#include <vector>
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -33,6 +35,9 @@ class Meeting {
 
   /// Keeps the first blame that any rank gives, and returns it.
   Blame blame(const Blame& mine);
+  /// Of a rank whose time is over while it waits for `other`: the rank that all wait for. `other`
+  /// itself may wait for a third one, whose process hangs.
+  std::int64_t last_in_chain(std::int64_t other);
 
   /// For the keys of libtorch.
   c10::intrusive_ptr<c10d::Store> store() const;
@@ -41,6 +46,7 @@ class Meeting {
   Meeting(Rendezvous rendezvous, c10::intrusive_ptr<c10d::Store> store);
 
   void expect_own_group();
+  std::vector<std::int64_t> absent_now() const;
 
   Rendezvous rendezvous_;
   c10::intrusive_ptr<c10d::Store> store_;

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -14,10 +15,12 @@ CommunicatorCase one_host() {
           .make = [](const std::filesystem::path&) { return gloo_group::make(); }};
 }
 
-/// c10d's server listens at every address of its host.
+/// c10d's server listens at every address of its host, and a rank that comes before it tries again
+/// after a second.
 CommunicatorCase several_hosts() {
   CommunicatorCase hosts = one_host();
   hosts.name = "SeveralHosts";
+  hosts.timeout = std::chrono::milliseconds(3000);
   hosts.address = gloo_group::free_address;
   hosts.listens_on_loopback_alone = false;
   return hosts;

@@ -76,5 +76,6 @@ std::vector<Defect> device_defects();
 std::vector<Defect> storage_defects();
 std::vector<Defect> tuner_defects();
 std::vector<Defect> pruner_defects();
+std::vector<Defect> communicator_defects();
 
 }  // namespace treadle::testing

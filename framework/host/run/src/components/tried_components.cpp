@@ -17,7 +17,8 @@
 namespace treadle::internal {
 namespace {
 
-constexpr std::array<std::string_view, 3> kReachOutside = {"device", "storage", "observer"};
+constexpr std::array<std::string_view, 4> kReachOutside = {"device", "storage", "observer",
+                                                           "communicator"};
 
 /// A schedule that is stretched over the training needs its end. A loop that takes the data once
 /// ends with the data, which only a run reads.

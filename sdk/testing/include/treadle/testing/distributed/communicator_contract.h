@@ -37,6 +37,10 @@ struct CommunicatorCase {
   Ranks ranks = Ranks::kProcesses;
   /// Of claims about time: many times the duration of a call.
   std::chrono::milliseconds timeout{1000};
+  /// How much longer than its timeout connect() may take to fail.
+  std::chrono::milliseconds grace{5000};
+  /// The time in which a call fails when it is aborted, when a rank is gone, and after its timeout.
+  std::chrono::milliseconds soon{1000};
   /// A new `Rendezvous::address` for each group; without it, groups meet in their folders.
   std::function<std::string()> address = {};
   /// Errors have the rank of the process that is gone or silent.
