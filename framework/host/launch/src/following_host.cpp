@@ -32,9 +32,11 @@ FollowingHost::Order FollowingHost::await_order(GroupWatch& watch) {
     if (const auto message = leader_.next()) {
       try {
         if (message->contains(message::kStart))
-          return {message::start_of(message->at(message::kStart)), 0};
+          return {message::start_of(message->at(message::kStart))};
+        if (message->contains(message::kProbe))
+          return {std::nullopt, message::targets_of(message->at(message::kProbe))};
         if (message->contains(message::kBye))
-          return {std::nullopt, message->at(message::kBye).get<int>()};
+          return {std::nullopt, {}, message->at(message::kBye).get<int>()};
         continue;  // about a generation that is over here
       } catch (const nlohmann::json::exception&) {
         leader_.close();
@@ -55,6 +57,10 @@ FollowingHost::Order FollowingHost::await_order(GroupWatch& watch) {
 
 void FollowingHost::report(const GroupOutcome& outcome) {
   leader_.send({{message::kOver, message::json_of(outcome)}});
+}
+
+void FollowingHost::report(const std::vector<message::Reached>& reached) {
+  leader_.send({{message::kProbed, message::json_of(reached)}});
 }
 
 void FollowingHost::report_stop() {

@@ -20,11 +20,13 @@ class FollowingHost : public OtherHosts {
   /// Waits for an order between generations: the next one, or the exit code of the group. Throws
   /// CommunicationError when host 0 is gone.
   struct Order {
-    std::optional<message::Start> start;
+    std::optional<message::Start> start = {};
+    std::vector<message::Target> targets = {};  ///< of a check: to connect to
     int code = 0;
   };
   Order await_order(GroupWatch& watch);
   void report(const GroupOutcome& outcome);
+  void report(const std::vector<message::Reached>& reached);
 
   void add_descriptors(std::vector<pollfd>& descriptors) const override;
   void exchange(RankGroup& group) override;

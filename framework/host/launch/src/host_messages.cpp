@@ -1,5 +1,9 @@
 #include "host_messages.h"
 
+#include <treadle/base/error.h>
+
+#include "message_socket.h"
+
 namespace treadle::launch::message {
 
 nlohmann::json json_of(const Hello& hello) {
@@ -7,7 +11,10 @@ nlohmann::json json_of(const Hello& hello) {
           {"host", hello.host},
           {"hosts", hello.hosts},
           {"processes", hello.processes},
-          {"facts", hello.facts.json()}};
+          {"facts", hello.facts.json()},
+          {"is_check", hello.is_check},
+          {"address", hello.listens_at.host},
+          {"port", hello.listens_at.port}};
 }
 
 Hello hello_of(const nlohmann::json& value) {
@@ -16,6 +23,9 @@ Hello hello_of(const nlohmann::json& value) {
   value.at("hosts").get_to(hello.hosts);
   value.at("processes").get_to(hello.processes);
   hello.facts = HostFacts::from(value.at("facts"));
+  value.at("is_check").get_to(hello.is_check);
+  value.at("address").get_to(hello.listens_at.host);
+  value.at("port").get_to(hello.listens_at.port);
   return hello;
 }
 
@@ -37,6 +47,65 @@ Start start_of(const nlohmann::json& value) {
   value.at("address").get_to(start.address);
   value.at("run").get_to(start.run);
   return start;
+}
+
+nlohmann::json json_of(const std::vector<Target>& targets) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Target& target : targets) {
+    list.push_back(
+        {{"host", target.host}, {"address", target.endpoint.host}, {"port", target.endpoint.port}});
+  }
+  return list;
+}
+
+std::vector<Target> targets_of(const nlohmann::json& value) {
+  std::vector<Target> targets;
+  for (const nlohmann::json& one : value) {
+    targets.push_back(
+        {one.at("host").get<std::int64_t>(),
+         {one.at("address").get<std::string>(), one.at("port").get<std::uint16_t>()}});
+  }
+  return targets;
+}
+
+nlohmann::json json_of(const std::vector<Reached>& reached) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Reached& one : reached) {
+    list.push_back({{"host", one.host},
+                    {"milliseconds",
+                     one.milliseconds ? nlohmann::json(*one.milliseconds) : nlohmann::json()}});
+  }
+  return list;
+}
+
+std::vector<Reached> reached_of(const nlohmann::json& value) {
+  std::vector<Reached> reached;
+  for (const nlohmann::json& one : value) {
+    const nlohmann::json& time = one.at("milliseconds");
+    reached.push_back({one.at("host").get<std::int64_t>(),
+                       time.is_null() ? std::optional<double>() : time.get<double>()});
+  }
+  return reached;
+}
+
+std::vector<Reached> reach(const std::vector<Target>& targets, std::int64_t own,
+                           std::chrono::milliseconds patience) {
+  std::vector<Reached> reached;
+  for (const Target& target : targets) {
+    if (target.host == own)
+      continue;
+    reached.push_back({target.host});
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      MessageSocket::to(target.endpoint, patience, patience);
+      const std::chrono::duration<double, std::milli> time =
+          std::chrono::steady_clock::now() - begin;
+      reached.back().milliseconds = time.count();
+    } catch (const CommunicationError&) {
+      // Nothing: it was not reached.
+    }
+  }
+  return reached;
 }
 
 nlohmann::json json_of(const GroupOutcome& outcome) {

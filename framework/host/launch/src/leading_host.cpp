@@ -60,6 +60,23 @@ void LeadingHost::start(const std::map<std::int64_t, message::Start>& starts) {
   }
 }
 
+std::map<std::int64_t, std::vector<message::Reached>> LeadingHost::probe(
+    const std::vector<message::Target>& targets, std::chrono::milliseconds patience) {
+  std::map<std::int64_t, std::vector<message::Reached>> results;
+  for (auto& [number, host] : hosts_)
+    host.socket.send({{message::kProbe, message::json_of(targets)}});
+  for (auto& [number, host] : hosts_) {
+    const auto answer = host.socket.await(patience);
+    try {
+      if (answer)
+        results[number] = message::reached_of(answer->at(message::kProbed));
+    } catch (const nlohmann::json::exception&) {
+      host.socket.close();
+    }
+  }
+  return results;
+}
+
 void LeadingHost::dismiss(int code) {
   for (auto& [number, host] : hosts_)
     host.socket.send({{message::kBye, code}});
@@ -143,6 +160,8 @@ std::string LeadingHost::objection_to(const message::Hello& hello) const {
     return "host 0 was started with --hosts " + std::to_string(settings_.hosts) +
            ", this one with --hosts " + std::to_string(hello.hosts) + "; give all the same";
   }
+  if (hello.is_check != settings_.is_check)
+    return "one of the launches has --check, the other has not; give it to all or to none";
   if (hello.host < 1 || hello.host >= settings_.hosts || hello.processes < 1)
     return "--host " + std::to_string(hello.host) + " is no host of this group";
   if (hosts_.contains(hello.host)) {
@@ -199,6 +218,12 @@ void LeadingHost::tell_running(const char* word) {
     if (host.is_running)
       host.socket.send({{word, true}});
   }
+}
+
+std::string missing_text(const LaunchPlan& plan, const std::string& missing) {
+  return "not all hosts have come to " + plan.at.text() + " in time: " + missing +
+         " did not; start \"workflow-runner launch\" there with the same --hosts and --at, or wait "
+         "longer: --timeout 5min";
 }
 
 std::string LeadingHost::name_of(std::int64_t number) const {

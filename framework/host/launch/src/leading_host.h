@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <treadle/host/launch/supervisor.h>
+
 #include "group_watch.h"
 #include "host_messages.h"
 #include "message_socket.h"
@@ -24,6 +26,7 @@ class LeadingHost : public OtherHosts {
     Endpoint at;
     std::int64_t hosts = 2;
     std::chrono::milliseconds timeout{60'000};  ///< for hosts that are missing, or silent
+    bool is_check = false;                      ///< no generation follows
   };
 
   /// Listens. Throws CommunicationError.
@@ -39,6 +42,9 @@ class LeadingHost : public OtherHosts {
   /// The failures of the generation on other hosts, in the order in which they were reported, with
   /// the hosts.
   const std::vector<std::pair<std::int64_t, GroupOutcome>>& outcomes() const { return outcomes_; }
+  /// Lets each host connect to the others; the results of those that answer, by host.
+  std::map<std::int64_t, std::vector<message::Reached>> probe(
+      const std::vector<message::Target>& targets, std::chrono::milliseconds patience);
   void dismiss(int code);
 
   void add_descriptors(std::vector<pollfd>& descriptors) const override;
@@ -69,5 +75,8 @@ class LeadingHost : public OtherHosts {
   bool has_ended_ = false;    // the generation, everywhere
   bool has_stopped_ = false;  // a stop was passed on
 };
+
+/// The sentence about hosts that gather() has missed.
+std::string missing_text(const LaunchPlan& plan, const std::string& missing);
 
 }  // namespace treadle::launch

@@ -166,7 +166,10 @@ Socket listen_at(const Endpoint& endpoint) {
 }
 
 std::uint16_t free_port() {
-  const Socket socket = listen_at({});
+  return port_of(listen_at({}));
+}
+
+std::uint16_t port_of(const Socket& socket) {
   sockaddr_storage own{};
   socklen_t size = sizeof own;
   ::getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&own), &size);

@@ -40,6 +40,7 @@ class MessageSocket {
 /// A socket that listens at the endpoint's port, on all interfaces. Throws CommunicationError where
 /// another program has the port.
 Socket listen_at(const Endpoint& endpoint);
+std::uint16_t port_of(const Socket& socket);
 /// A port of this host that is free now.
 std::uint16_t free_port();
 

@@ -131,10 +131,7 @@ int Supervisor::lead() {
                             generations.world_size() >= plan_.least_processes;
     if (!missing.empty() && !are_enough) {
       others->dismiss(static_cast<int>(ErrorKind::kCommunication));
-      throw CommunicationError(
-          "not all hosts have come to " + plan_.at.text() + " in time: " + missing +
-          " did not; start \"workflow-runner launch\" there with the same --hosts and --at, or "
-          "wait longer: --timeout 5min");
+      throw CommunicationError(missing_text(plan_, missing));
     }
     if (generations.generation() >= 0)
       announce_(restart_text(generations, plan_.restarts, generations.world_size()));
