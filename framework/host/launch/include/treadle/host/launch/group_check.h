@@ -16,7 +16,7 @@ struct GroupCheck {
   struct Host {
     std::int64_t number = 0;
     std::int64_t processes = 1;
-    std::string address = {};  ///< by which others reach it; empty: there are no others
+    std::string address = {};  ///< by which others reach it; empty for a host alone
     HostFacts facts = {};
   };
   /// A connection from one host to another.
