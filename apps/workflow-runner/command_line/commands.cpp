@@ -188,7 +188,7 @@ constexpr Option kRestarts{"restarts", 0,   "COUNT",
                            false,      "3", "how often to restart after the loss of a process"};
 constexpr Option kLeastProcesses{
     "min-processes", 0,  "COUNT",
-    false,           "", "goes on with fewer, down to these, where a restart fails at once"};
+    false,           "", "continues with fewer, down to these, where a restart fails at once"};
 constexpr Option kTimeout{"timeout", 0,     "DURATION",
                           false,     "60s", "how long processes wait for each other"};
 

@@ -266,6 +266,7 @@ GroupOutcome RankGroup::outcome_so_far() const {
     outcome.is_lost = failure_->is_lost;
     outcome.is_cause = failure_->is_cause;
     outcome.message = failure_->message;
+    outcome.is_explained = failure_->rank == 0 && !failure_->is_lost;
     outcome.last_lines = last_lines_;
   }
   return outcome;

@@ -24,6 +24,7 @@ struct GroupOutcome {
   /// Not merely the loss of another process, which that process explains.
   bool is_cause = true;
   std::string message = {};        ///< the failure; empty for 0 and 130
+  bool is_explained = false;       ///< by rank 0, on the terminal
   std::string last_lines = {};     ///< of the failed process, where its output is in a file
   std::filesystem::path run = {};  ///< that rank 0 recorded; empty: none
 };

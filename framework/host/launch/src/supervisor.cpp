@@ -145,7 +145,7 @@ int Supervisor::lead() {
     const GroupOutcome outcome = run_generation(group_plan(plan_, own), watch, others.get());
     const auto [host, decision] = deciding(outcome, others.get());
     code = decision.code;
-    if (!decision.message.empty())
+    if (!decision.message.empty() && !decision.is_explained)
       announce_(report_of(decision));
     goes_on = generations.end(host, decision) && !watch.is_stopping();
   }
