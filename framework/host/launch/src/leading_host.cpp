@@ -32,8 +32,9 @@ std::string LeadingHost::gather(GroupWatch& watch) {
     add_descriptors(descriptors);
     ::poll(descriptors.data(), descriptors.size(), kLookMs);
     watch.take_signals();
-    admit();
+    // First: one that was killed may be back already.
     drop_lost();
+    admit();
   }
   std::string missing;
   for (std::int64_t number = 1; number < settings_.hosts; ++number) {
@@ -91,10 +92,10 @@ void LeadingHost::add_descriptors(std::vector<pollfd>& descriptors) const {
 }
 
 void LeadingHost::exchange(RankGroup& group) {
-  admit();
   for (auto& [number, host] : hosts_)
     hear(number, host, group);
   drop_lost();
+  admit();
   const bool has_failed =
       group.is_ending() || std::any_of(outcomes_.begin(), outcomes_.end(),
                                        [](const auto& one) { return !one.second.message.empty(); });
@@ -197,6 +198,7 @@ void LeadingHost::hear(std::int64_t number, Host& host, RankGroup& group) {
 
 void LeadingHost::drop_lost() {
   for (auto host = hosts_.begin(); host != hosts_.end();) {
+    host->second.socket.receive();
     if (host->second.socket.is_open()) {
       ++host;
       continue;

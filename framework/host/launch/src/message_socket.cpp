@@ -94,7 +94,7 @@ void MessageSocket::send(const nlohmann::json& message) {
     close();
 }
 
-void MessageSocket::read_arrived() {
+void MessageSocket::receive() {
   std::array<char, 16 * 1024> buffer{};
   while (is_open()) {
     const ssize_t count = ::recv(descriptor(), buffer.data(), buffer.size(), 0);
@@ -108,7 +108,7 @@ void MessageSocket::read_arrived() {
 }
 
 std::optional<nlohmann::json> MessageSocket::next() {
-  read_arrived();
+  receive();
   const std::size_t end = received_.find('\n');
   if (end == std::string::npos)
     return std::nullopt;

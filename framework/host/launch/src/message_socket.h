@@ -24,6 +24,8 @@ class MessageSocket {
   int descriptor() const { return socket_.descriptor(); }
 
   void send(const nlohmann::json& message);
+  /// Reads all that has arrived, which next() returns later; so it notices a peer that is gone.
+  void receive();
   /// The next message that has arrived, if any.
   std::optional<nlohmann::json> next();
   /// Waits for it. Nothing: the time is over, or the peer is gone.
@@ -31,8 +33,6 @@ class MessageSocket {
   void close() { socket_ = Socket(); }
 
  private:
-  void read_arrived();
-
   Socket socket_;
   std::string received_;
 };
