@@ -414,8 +414,8 @@ std::string time_table(const RunResult& result, const Terminal& terminal) {
     shares.clear();
   };
   // In the order in which a run comes by them, and what is left at the end.
-  for (const char* phase : {"loading", "data", "forward", "backward", "update", "replay", "waiting",
-                            "metrics", "saving", "idle"}) {
+  for (const char* phase : {"loading", "data", "forward", "backward", "update", "exchange",
+                            "replay", "waiting", "metrics", "saving", "idle"}) {
     const auto seconds = time.phases.find(phase);
     if (seconds == time.phases.end() || all <= 0)
       continue;

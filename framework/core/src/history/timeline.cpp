@@ -4,7 +4,8 @@ namespace treadle {
 namespace {
 
 constexpr std::array<std::string_view, kPhases> kNames = {
-    "loading", "data", "forward", "backward", "update", "replay", "waiting", "metrics", "saving"};
+    "loading",  "data",   "forward", "backward", "update",
+    "exchange", "replay", "waiting", "metrics",  "saving"};
 
 std::int64_t in_nanoseconds(Timeline::Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
@@ -70,6 +71,26 @@ void Float8Scales::join(const Float8Scales& replica) {
   for (std::size_t i = 0; i < recorded_.size(); ++i) {
     if (replica.recorded_[i].defined())
       add(replica.recorded_[i], recorded_[i]);
+  }
+}
+
+at::Tensor Float8Scales::records() const {
+  const at::Tensor none = at::full({}, -1, scale_.options());
+  std::vector<at::Tensor> all;
+  for (const at::Tensor& one : recorded_)
+    all.push_back(one.defined() ? one : none);
+  return all.empty() ? none.new_empty({0}) : at::stack(all);
+}
+
+void Float8Scales::join(const at::Tensor& records) {
+  TREADLE_EXPECTS(records.numel() == static_cast<std::int64_t>(recorded_.size()),
+                  "another process has the matrices of the model");
+  const at::Tensor here = records.to(scale_.device());
+  const at::Tensor is_recorded = records.ne(-1).cpu();
+  for (std::size_t i = 0; i < recorded_.size(); ++i) {
+    const auto place = static_cast<std::int64_t>(i);
+    if (is_recorded[place].item<bool>())
+      add(here[place], recorded_[i]);
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <numeric>
 #include <unordered_set>
 
@@ -13,6 +12,7 @@
 #include <torch/nn/module.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/training/sum_tree.h>
 
 namespace treadle {
 
@@ -101,14 +101,7 @@ at::Tensor aligned_zeros(std::int64_t count, const at::Tensor& like, at::ScalarT
   return block.narrow(0, past == 0 ? 0 : step - past, count);
 }
 
-/// Where the terms [first, last) are divided: the left part is the largest power of two below their
-/// number, as where ranks of a group each have a part of them, which they add before they exchange
-/// sums. Of 2 and 3 terms this is one after the other.
-std::size_t middle_of(std::size_t first, std::size_t last) {
-  return first + std::bit_floor(last - first - 1);
-}
-
-/// Adds some elements of several terms by that tree.
+/// Adds some elements of several terms by the tree of middle_of().
 template <typename T>
 class TreeSum {
  public:
@@ -131,7 +124,7 @@ class TreeSum {
   void add(std::size_t first, std::size_t last, T* __restrict sum, std::size_t depth) {
     if (last - first < 2)
       return;
-    const std::size_t middle = middle_of(first, last);
+    const std::size_t middle = middle_of({first, last});
     add(first, middle, sum, depth);
     const T* __restrict right = terms_[middle].template data_ptr<T>() + begin_;
     if (last - middle > 1) {
@@ -166,7 +159,7 @@ void add(const std::vector<at::Tensor>& terms, std::int64_t begin, std::int64_t 
 at::Tensor sum_of(const std::vector<at::Tensor>& terms, std::size_t first, std::size_t last) {
   if (last - first < 2)
     return terms[first];
-  const std::size_t middle = middle_of(first, last);
+  const std::size_t middle = middle_of({first, last});
   return sum_of(terms, first, middle).add(sum_of(terms, middle, last));
 }
 
@@ -350,15 +343,12 @@ void ParameterArena::freeze_like(const ParameterArena& primary) {
 void ParameterArena::add_gradients(std::span<const ParameterArena* const> replicas,
                                    const Ranges& for_ranges) {
   std::vector<at::Tensor> terms{gradients_};
-  bool any = false;
   for (const ParameterArena* replica : replicas) {
-    for (std::size_t i = 0; i < segments_.size(); ++i) {
-      any = any || replica->segments_[i].touched;
+    for (std::size_t i = 0; i < segments_.size(); ++i)
       segments_[i].touched = segments_[i].touched || replica->segments_[i].touched;
-    }
     terms.push_back(replica->gradients_);
   }
-  if (!any)
+  if (terms.size() < 2)
     return;
   if (!gradients_.is_cpu()) {
     const at::NoGradGuard no_gradients;
@@ -368,6 +358,12 @@ void ParameterArena::add_gradients(std::span<const ParameterArena* const> replic
   for_ranges(size(), [&](std::int64_t begin, std::int64_t end) {
     dtype() == at::kFloat ? add<float>(terms, begin, end) : add<double>(terms, begin, end);
   });
+}
+
+void ParameterArena::touch(const std::vector<bool>& segments) {
+  TREADLE_EXPECTS(segments.size() == segments_.size(), "there is one entry for each segment");
+  for (std::size_t i = 0; i < segments_.size(); ++i)
+    segments_[i].touched = segments_[i].touched || segments[i];
 }
 
 void ParameterArena::with_only(const std::vector<bool>& members,

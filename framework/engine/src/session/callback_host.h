@@ -43,7 +43,10 @@ class CallbackHost final : private TrainingControl {
   bool is_refit() const override { return parts_.setup.is_refit; }
   std::int64_t epochs_done() const override { return parts_.progress.epochs_done(); }
   std::int64_t steps_done() const override { return parts_.progress.steps_done(); }
-  double seconds() const override { return parts_.progress.seconds(); }
+  double seconds() const override {
+    return parts_.setup.group != nullptr ? parts_.setup.group->agreed().seconds
+                                         : parts_.progress.seconds();
+  }
   double learning_rate() const override { return rates_.last(); }
   Model& model() override { return *parts_.setup.model; }
   std::int64_t steps(const Duration& duration) const override {

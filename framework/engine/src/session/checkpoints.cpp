@@ -27,8 +27,12 @@ void Checkpoints::expect_uninterrupted() const {
 
 void Checkpoints::save_finished_epoch() {
   expect_uninterrupted();
-  if (std::exchange(has_unsaved_epoch_, false))
-    save_if_due(true);
+  if (!std::exchange(has_unsaved_epoch_, false))
+    return;
+  if (ShardGroup* const group = parts_.setup.group)
+    group->agree_on(wishes_behind(parts_.progress.steps_done()));  // the epoch's evaluation, and
+                                                                   // its observers, took their time
+  save_if_due(true);
 }
 
 void Checkpoints::interrupt(bool within_step) {
@@ -38,10 +42,26 @@ void Checkpoints::interrupt(bool within_step) {
   end();
 }
 
+ShardGroup::Signals Checkpoints::wishes_behind(std::int64_t step) const {
+  return {parts_.context.stop_token().stop_requested(), clock_.due(step),
+          parts_.progress.seconds()};
+}
+
+// Processes that train together all do what they have agreed on.
+bool Checkpoints::is_stop_requested() const {
+  const ShardGroup* const group = parts_.setup.group;
+  return group != nullptr ? group->agreed().stop : parts_.context.stop_token().stop_requested();
+}
+
+bool Checkpoints::is_due() const {
+  const ShardGroup* const group = parts_.setup.group;
+  return group != nullptr ? group->agreed().save : clock_.due(parts_.progress.steps_done());
+}
+
 void Checkpoints::save_if_due(bool at_epoch_end) {
-  const bool stopping = parts_.context.stop_token().stop_requested();
+  const bool stopping = is_stop_requested();
   const bool finished = at_epoch_end && parts_.progress.is_finished();
-  if (!stopping && !finished && !clock_.due(parts_.progress.steps_done()))
+  if (!stopping && !finished && !is_due())
     return;
   save(at_epoch_end, finished);
   if (stopping && !finished) {
@@ -64,6 +84,11 @@ void Checkpoints::save(bool at_epoch_end, bool finished) {
                                  {parts_.progress.epochs_done(), steps, at_epoch_end, finished},
                                  parts_.setup.keep_checkpoints);
   clock_.saved(steps);
+  if (ShardGroup* const group = parts_.setup.group) {
+    ShardGroup::Signals agreed = group->agreed();
+    agreed.save = false;
+    group->agree(agreed);
+  }
 }
 
 void Checkpoints::end() const {

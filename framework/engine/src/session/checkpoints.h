@@ -28,10 +28,15 @@ class Checkpoints {
   /// The state is that of a checkpoint.
   void resumed() { clock_.saved(parts_.progress.steps_done()); }
 
+  /// What this process would like to happen behind a step.
+  ShardGroup::Signals wishes_behind(std::int64_t step) const;
+
   /// Throws TrainingError when a step found a loss or a gradient that is not finite.
   void expect_no_divergence() const;
 
  private:
+  bool is_stop_requested() const;
+  bool is_due() const;
   void save_if_due(bool at_epoch_end);
   void save(bool at_epoch_end, bool finished);
   [[noreturn]] void end() const;

@@ -17,16 +17,19 @@ EvaluationSetup evaluation_setup(const SessionSetup& setup) {
   return {setup.model, setup.objective, setup.preparation, setup.timeline, setup.precision};
 }
 
+std::stop_token EpochEvaluation::stop_token() const {
+  return setup_.group != nullptr ? std::stop_token() : context_.stop_token();
+}
+
 Evaluation EpochEvaluation::loss_over(BatchStream& rows) const {
-  return evaluate_metrics(evaluation_setup(setup_), rows, context_.stop_token(), {});
+  return evaluate_metrics(evaluation_setup(setup_), rows, stop_token(), {});
 }
 
 void EpochEvaluation::evaluate(BatchSource& rows, std::int64_t first_batch,
                                EpochSummary& summary) const {
   const auto stream = rows.epoch(0, first_batch);
   summary.val_loss =
-      evaluate_metrics(evaluation_setup(setup_), *stream, context_.stop_token(), setup_.metrics)
-          .loss;
+      evaluate_metrics(evaluation_setup(setup_), *stream, stop_token(), setup_.metrics).loss;
   add_metrics(summary);
 }
 

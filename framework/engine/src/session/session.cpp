@@ -40,7 +40,7 @@ constexpr std::int64_t kStepsBetweenReads = 64;
 
 StepOptions step_options(const SessionSetup& setup, const LoopNeeds& needs) {
   return {setup.clipping, setup.gradients, setup.replicas, setup.groups, setup.timeline,
-          setup.path,     setup.precision, setup.capture,  needs.losses};
+          setup.path,     setup.precision, setup.capture,  setup.group,  needs.losses};
 }
 
 /// One training, as its loop sees it. What belongs to the whole of it is in the parts; a step and
@@ -159,6 +159,8 @@ class Session final : public TrainingSession {
     const std::string name(is_own ? "model" : update.name);
     const std::int64_t before = is_own ? steps : updates_[name]++;
     const std::uint64_t seed = random().seed(name, {static_cast<std::uint64_t>(before)});
+    if (setup_.group != nullptr)
+      setup_.group->wish(checkpoints_.wishes_behind(steps + 1));
     step_.run(batch, before + 1, update.learning_rate, seed,
               rates_.of_groups(steps, update.learning_rate),
               {update.loss ? &update.loss : nullptr, update.name,

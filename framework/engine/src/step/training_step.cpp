@@ -17,9 +17,11 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
+#include <treadle/core/components/state_bytes.h>
 #include <treadle/core/model/logged_values.h>
 #include <treadle/core/precision/float8_scales.h>
 #include <treadle/engine/device_traffic.h>
+#include <treadle/engine/shard_group.h>
 #include <treadle/engine/weight_average.h>
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/task_random.h>
@@ -27,6 +29,7 @@
 #include "captured_steps.h"
 #include "grouped_update.h"
 #include "plan/isolated.h"
+#include "step/shard_exchange.h"
 #include "step_numbers.h"
 
 namespace treadle::engine {
@@ -101,6 +104,7 @@ class TrainingStep::Shard {
       my_buffers[i].copy_(its_buffers[i]);
   }
 
+  /// `batch`: the rows of the shard.
   void run(const Batch& batch) {
     const at::AutoGradMode gradients(true);
     const TaskRandom random = generators ? TaskRandom(*generators) : TaskRandom(seed_);
@@ -115,6 +119,15 @@ class TrainingStep::Shard {
   void set_task(const LossFunction* loss, const Objective::Scales* scales) {
     task_.loss = loss;
     task_.scales = scales;
+  }
+
+  /// The same with the gradients in `arena`. Without rows it has no part in the step.
+  void run_in(ParameterArena& arena, const Batch& batch) {
+    arena.zero_gradients();
+    loss = {};
+    if (batch.size() > 0)
+      run(batch);
+    arena.collect();
   }
 
   StateDict& model_state() { return context_.state(); }
@@ -151,7 +164,8 @@ class TrainingStep::Shard {
   bool has_buffers_ = false;
 };
 
-/// start → each shard → reduce. Made once, run every step.
+/// start → each shard → reduce. Made once, run every step. Where other processes have shards too,
+/// those here are not added yet.
 class TrainingStep::ShardGraph {
  public:
   ShardGraph(TrainingStep& step, const std::vector<Model*>& replicas)
@@ -168,6 +182,14 @@ class TrainingStep::ShardGraph {
     }
   }
   ~ShardGraph() { graph_.wait_for_all(); }
+
+  /// Of all shards here, in their order.
+  std::vector<ParameterArena*> arenas() {
+    std::vector<ParameterArena*> all{&step_.arena_};
+    for (const auto& arena : arenas_)
+      all.push_back(arena.get());
+    return all;
+  }
 
   /// Afterwards the model's arena has the gradients of all shards.
   void run(Model& model, const Batch& batch) {
@@ -195,17 +217,8 @@ class TrainingStep::ShardGraph {
   void run(std::size_t index) noexcept {
     try {
       const StreamScope on_stream(stream_);
-      Shard& shard = *step_.shards_[index];
       ParameterArena& arena = index == 0 ? step_.arena_ : *arenas_[index - 1];
-      const auto count = static_cast<std::int64_t>(step_.shards_.size());
-      const auto place = static_cast<std::int64_t>(index);
-      const std::int64_t begin = batch_->size() * place / count;
-      const std::int64_t end = batch_->size() * (place + 1) / count;
-      arena.zero_gradients();
-      shard.loss = {};
-      if (begin < end)
-        isolated([&] { shard.run(batch_->slice(begin, end - begin)); });
-      arena.collect();
+      isolated([&] { step_.shards_[index]->run_in(arena, step_.rows_of(index, *batch_)); });
     } catch (...) {
       errors_[index] = std::current_exception();
     }
@@ -219,7 +232,8 @@ class TrainingStep::ShardGraph {
     try {
       const StreamScope on_stream(stream_);
       const Timeline::Span span(step_.timeline_, Phase::kUpdate);
-      step_.arena_.add_gradients(terms_, in_ranges);
+      if (step_.group_ == nullptr)
+        step_.arena_.add_gradients(terms_, in_ranges);
     } catch (...) {
       errors_.front() = std::current_exception();
     }
@@ -315,6 +329,7 @@ TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optim
       objective_(objective),
       precision_(options.precision),
       timeline_(options.timeline),
+      group_(options.group),
       arena_(model, alignment_for(optimizer, options.groups)),
       update_(std::make_unique<GroupedUpdate>(arena_, optimizer, options.groups, options.path)) {
   const bool on_host =
@@ -336,9 +351,18 @@ TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optim
     add_shard(replica);
   if (!options.replicas.empty())
     graph_ = std::make_unique<ShardGraph>(*this, options.replicas);
+  if (group_ != nullptr) {
+    exchange_ = std::make_unique<ShardExchange>(
+        *group_, model, graph_ ? graph_->arenas() : std::vector<ParameterArena*>{&arena_},
+        std::max(objective.terms().size(), std::size_t{1}), in_ranges);
+  }
   number_ = std::make_unique<StepNumber>();
   if (options.capture == nullptr)
     return;
+  if (group_ != nullptr) {
+    why_not_captured_ = "several processes share them";
+    return;
+  }
   const c10::Device device = arena_.parameters().device();
   if (!options.capture->can_capture()) {
     why_not_captured_ = "the device " + device.str() + " does not record work";
@@ -352,28 +376,59 @@ TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optim
 
 TrainingStep::~TrainingStep() = default;
 
+std::size_t TrainingStep::first_shard() const {
+  return group_ == nullptr ? 0 : group_->own().first;
+}
+
+/// `own` has a part for each shard that is here; the result for each of the step.
+StateDict TrainingStep::of_all_shards(StateDict own) const {
+  if (group_ == nullptr)
+    return own;
+  for (const std::vector<std::byte>& bytes : group_->gather(bytes_of(own))) {
+    const StateDict parts = state_of_bytes(bytes);
+    for (const auto& [name, part] : parts.parts())
+      own.put(name, part.to(device()));
+  }
+  return own;
+}
+
 StateDict TrainingStep::model_state() const {
-  StateDict all;
+  StateDict own;
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     const StateDict& of_shard = shards_[i]->model_state();
     if (!of_shard.empty())
-      all.put(shard_name(i), of_shard);
+      own.put(shard_name(first_shard() + i), of_shard);
   }
-  return all;
+  return of_all_shards(std::move(own));
 }
 
 void TrainingStep::set_model_state(const StateDict& state) {
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    const std::string name = shard_name(i);
+    const std::string name = shard_name(first_shard() + i);
     shards_[i]->model_state() =
         state.has_part(name) ? state.part(name).to(arena_.parameters().device()) : StateDict();
   }
 }
 
+StateDict TrainingStep::logged_by_shards() const {
+  StateDict own;
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    if (!shards_[i]->logged.empty())
+      own.put(shard_name(first_shard() + i), shards_[i]->logged.state());
+  }
+  return of_all_shards(std::move(own));
+}
+
 std::vector<MetricValue> TrainingStep::logged_means() const {
   LoggedValues all;
-  for (const auto& shard : shards_)
-    all.add(shard->logged);
+  const StateDict logged = logged_by_shards();
+  for (std::size_t i = 0; i < shards(); ++i) {
+    if (!logged.has_part(shard_name(i)))
+      continue;
+    LoggedValues of_shard;
+    of_shard.load_state(logged.part(shard_name(i)));
+    all.add(of_shard);
+  }
   std::vector<MetricValue> means;
   if (!all.empty()) {
     const Waiting waiting(timeline_, device());
@@ -427,10 +482,9 @@ StateDict TrainingStep::numbers() const {
   StateDict all = state_of(record(), precision_.scales_loss);
   for (const auto& [name, numbers] : of_losses_)
     all.put("loss." + name, state_of(numbers->read(), precision_.scales_loss));
-  for (std::size_t i = 0; i < shards_.size(); ++i) {
-    if (!shards_[i]->logged.empty())
-      all.put(shard_name(i), shards_[i]->logged.state());
-  }
+  const StateDict logged = logged_by_shards();
+  for (const auto& [name, of_shard] : logged.parts())
+    all.put(name, of_shard);
   return all;
 }
 
@@ -439,13 +493,22 @@ void TrainingStep::set_numbers(const StateDict& numbers) {
   for (const auto& [name, its] : of_losses_)
     its->set(record_of(numbers.part("loss." + name), LossTotals(), precision_.scales_loss));
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    const std::string name = shard_name(i);
+    const std::string name = shard_name(first_shard() + i);
     shards_[i]->logged.load_state(numbers.has_part(name) ? numbers.part(name) : StateDict());
   }
 }
 
 std::size_t TrainingStep::shards() const {
-  return shards_.size();
+  return group_ == nullptr ? shards_.size() : group_->shards();
+}
+
+/// Of the batch, those of a shard that is here.
+Batch TrainingStep::rows_of(std::size_t index, const Batch& batch) const {
+  const auto place = static_cast<std::int64_t>(first_shard() + index);
+  const auto count = static_cast<std::int64_t>(shards());
+  const std::int64_t begin = batch.size() * place / count;
+  const std::int64_t end = batch.size() * (place + 1) / count;
+  return batch.slice(begin, end - begin);
 }
 
 Stateful& TrainingStep::slots() {
@@ -528,6 +591,12 @@ void TrainingStep::advance_float8_scales() {
     scales->join(*shards_[i]->float8_scales());
     shards_[i]->float8_scales()->forget_step();
   }
+  if (group_ != nullptr) {
+    StateDict own;
+    own.put("records", scales->records());
+    for (const std::vector<std::byte>& bytes : group_->gather(bytes_of(own)))
+      scales->join(state_of_bytes(bytes).tensor("records"));
+  }
   scales->advance();
 }
 
@@ -564,8 +633,8 @@ void TrainingStep::begin(const StepNumber& number) {
   numbers_now_->begin(number.step, number.rate);
   update_->set_rates(number.group_rates);
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    shards_[i]->seed(i == 0 ? number.seed
-                            : RandomStreams(number.seed).seed("shard", {std::uint64_t{i}}));
+    const std::uint64_t place = first_shard() + i;
+    shards_[i]->seed(place == 0 ? number.seed : RandomStreams(number.seed).seed("shard", {place}));
   }
 }
 
@@ -580,21 +649,35 @@ bool TrainingStep::work(const Batch& batch) {
   }
   for (const auto& shard : shards_)
     shard->set_task(task_.loss, &scales);
-  if (graph_) {
-    graph_->run(model_, batch);
-  } else {
-    arena_.zero_gradients();
-    shards_.front()->run(batch);
-    arena_.collect();
-  }
+  run_shards(batch);
   advance_float8_scales();
-  losses_.clear();
-  for (const auto& shard : shards_)
-    losses_.push_back(std::move(shard->loss));
   const bool updated = finish();
   if (task_.is_averaged && updated)
     average_after(number_->step);
   return updated;
+}
+
+/// Forward and backward of all shards, whose losses are then in `losses_`.
+void TrainingStep::run_shards(const Batch& batch) {
+  std::exception_ptr error;
+  try {
+    if (graph_) {
+      graph_->run(model_, batch);
+    } else {
+      shards_.front()->run_in(arena_, exchange_ ? rows_of(0, batch) : batch);
+    }
+  } catch (...) {
+    if (!exchange_)
+      throw;
+    error = std::current_exception();  // for the other processes as well
+  }
+  losses_.clear();
+  for (const auto& shard : shards_)
+    losses_.push_back(std::move(shard->loss));
+  if (!exchange_)
+    return;
+  const Timeline::Span span(timeline_, Phase::kExchange);
+  losses_ = exchange_->run({number_->step, losses_, error});
 }
 
 void TrainingStep::average_after(std::int64_t step) {

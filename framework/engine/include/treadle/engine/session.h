@@ -15,6 +15,7 @@
 #include <treadle/core/validation/metric_computer.h>
 #include <treadle/engine/batch_preparation.h>
 #include <treadle/engine/run_context.h>
+#include <treadle/engine/shard_group.h>
 #include <treadle/engine/training_step.h>
 
 namespace treadle::engine {
@@ -58,8 +59,11 @@ struct SessionSetup {
 
   Clipping clipping = {};
   const GradientStrategy* gradients = nullptr;  ///< null: back-propagation in one piece
-  std::vector<Model*> replicas = {};            ///< one for each shard of a step but the first
+  std::vector<Model*> replicas = {};            ///< one for each shard here but the first
   std::vector<ParameterGroup> groups = {};      ///< parameters that are not `optimizer`'s
+
+  /// Of the processes that share the shards of a step; null: this one has all of them.
+  ShardGroup* group = nullptr;
 
   Duration checkpoint_every{30, Duration::Unit::kSeconds};
   int keep_checkpoints = 2;

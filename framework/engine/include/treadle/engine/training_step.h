@@ -24,6 +24,8 @@ namespace treadle::engine {
 
 class CapturedSteps;
 class GroupedUpdate;
+class ShardExchange;
+class ShardGroup;
 class StepNumbers;
 class WeightAverage;
 struct ShardLoss;
@@ -39,7 +41,7 @@ struct Clipping {
 struct StepOptions {
   Clipping clipping = {};
   const GradientStrategy* gradients = nullptr;  ///< null: back-propagation in one piece
-  std::vector<Model*> replicas = {};            ///< one for each shard but the first
+  std::vector<Model*> replicas = {};            ///< one for each shard here but the first
   std::vector<ParameterGroup> groups = {};      ///< parameters that are not the optimizer's
   Timeline* timeline = nullptr;                 ///< null: time is not measured
   /// kTensors: every number of a step stays a tensor, as on a device, also on a CPU.
@@ -48,6 +50,8 @@ struct StepOptions {
   /// Of the model's device: steps are recorded and replayed (captured_steps.h); null: each is
   /// carried out. The results are the same.
   const DeviceBackend* capture = nullptr;
+  /// Of the processes that share the shards; null: all shards are here.
+  ShardGroup* group = nullptr;
   /// The losses of StepTask that steps may have instead of the objective, by name.
   std::vector<std::string> losses = {};
 };
@@ -100,6 +104,10 @@ struct StepRecord {
 /// are not. The result depends on the number of shards and never on the number of workers. Batch
 /// normalization sees the rows of its shard; the first shard's running statistics are the model's.
 /// Float8Scales are of the values of all shards.
+///
+/// With a group, this process has the shards ShardGroup::own(), and each step ends with the same
+/// numbers in all processes (shard_exchange.h). What needs those of all shards is then asked for by
+/// all processes together: logged_means(), numbers(), model_state().
 /// One training thread, inside ThreadBudget::run() when there are replicas.
 class TrainingStep {
  public:
@@ -177,6 +185,11 @@ class TrainingStep {
 
   void begin(const StepNumber& number);
   bool work(const Batch& batch);
+  void run_shards(const Batch& batch);
+  std::size_t first_shard() const;
+  Batch rows_of(std::size_t shard, const Batch& batch) const;
+  StateDict of_all_shards(StateDict own) const;
+  StateDict logged_by_shards() const;
   bool finish();
   StepNumbers& numbers_of(const StepTask& task) const;
   void advance_float8_scales();
@@ -185,10 +198,12 @@ class TrainingStep {
   const Objective& objective_;
   const Precision precision_;
   Timeline* const timeline_;
+  ShardGroup* const group_;  // null: all shards are here
   ParameterArena arena_;
   std::unique_ptr<GroupedUpdate> update_;
-  std::vector<std::unique_ptr<Shard>> shards_;  // the first is the model's
+  std::vector<std::unique_ptr<Shard>> shards_;  // those that are here; the first is the model's
   std::unique_ptr<ShardGraph> graph_;           // null: one shard
+  std::unique_ptr<ShardExchange> exchange_;     // null: all shards are here
   std::unique_ptr<StepNumbers> numbers_;
   std::map<std::string, std::unique_ptr<StepNumbers>, std::less<>> of_losses_;
   std::vector<ShardLoss> losses_;  // of the shards of a step

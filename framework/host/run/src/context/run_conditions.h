@@ -47,6 +47,8 @@ class RunConditions {
         choices_(std::move(choices)) {}
 
   const nlohmann::json& environment() const { return environment_; }
+  /// Its identity.
+  const nlohmann::json& document() const { return document_; }
   /// Of a resumed run those that it began with: its document has them written out by now.
   const nlohmann::json& choices() const { return choices_; }
   /// As environment.json has them.

@@ -6,6 +6,7 @@
 #include <treadle/host/catalog/plugin_lock.h>
 
 #include "context/continuation.h"
+#include "context/shared_run.h"
 #include "document/document_slots.h"
 #include "runtime/run_record.h"
 
@@ -48,11 +49,13 @@ class HookObserver final : public RunObserver {
 
 std::vector<std::unique_ptr<RunObserver>> observers_of(const Runtime& runtime,
                                                        const ResolvedWorkflow& workflow,
-                                                       const RunHooks& hooks) {
+                                                       const RunOptions& options) {
   runtime.expect_usable(workflow.resolved);
+  if (!options.is_first_rank())
+    return {};
   std::vector<std::unique_ptr<RunObserver>> observers =
       make_each<RunObserver>(runtime, workflow, "observers");
-  observers.push_back(std::make_unique<HookObserver>(hooks));
+  observers.push_back(std::make_unique<HookObserver>(options.hooks));
   return observers;
 }
 
@@ -66,7 +69,8 @@ RunParts::RunParts(const Runtime& runtime, ResolvedWorkflow workflow, const RunO
       resumed(resumed),
       budget(budget_for(workflow)),
       timeline(!options.trace.empty()),
-      log(this->folder, options.observers, observers_of(runtime, workflow, options.hooks)),
+      log(this->folder, options.is_first_rank() ? options.observers : std::vector<RunObserver*>(),
+          observers_of(runtime, workflow, options)),
       workflow_(std::move(workflow)) {}
 
 const ResolvedWorkflow& RunParts::workflow() const {
@@ -93,6 +97,8 @@ void RunParts::open_data(const std::function<void(DocumentComponents&)>& find_ba
   const auto note = [this](const std::string& text) { log.note(text); };
   if (resumed)
     conditions_.compare_with_beginning(folder, options.allow_differences, note);
+  if (options.communicator != nullptr)
+    expect_same_conditions(*options.communicator, conditions_, options.allow_differences, note);
   write_file_atomically(folder.environment(), conditions_.text());
   write_file_atomically(folder.plugin_lock(), plugins.text());
   // Now with what the document left open.

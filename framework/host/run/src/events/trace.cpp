@@ -74,6 +74,8 @@ TimeResult time_result(const Timeline& timeline, int workers, std::size_t shards
     if ((phase == Phase::kWaiting || phase == Phase::kReplay) && !has_device)
       continue;
     const double seconds = timeline.seconds(phase);
+    if (phase == Phase::kExchange && seconds == 0)
+      continue;
     phases[std::string(name_of(phase))] = seconds;
     used += seconds;
   }

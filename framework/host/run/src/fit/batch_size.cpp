@@ -127,4 +127,13 @@ void find_batch_size(DocumentComponents& components) {
           : "the largest power of two that fits into the memory of " + components.device().name);
 }
 
+void find_batch_size_together(DocumentComponents& components, Communicator& communicator) {
+  if (communicator.rank() == 0)
+    find_batch_size(components);
+  std::int64_t size = components.training_plan().batch_size;
+  communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  if (communicator.rank() > 0)
+    components.settle_batch_size(size, "as the process of rank 0 found it");
+}
+
 }  // namespace treadle::internal

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <treadle/core/distributed/communicator.h>
+
 #include "components/document_components.h"
 
 namespace treadle::internal {
@@ -16,5 +18,8 @@ namespace treadle::internal {
 /// Expects the plan. Does nothing where the size is given. Throws what a training throws; a
 /// TrainingError where not even one row fits. Inside ThreadBudget::run().
 void find_batch_size(DocumentComponents& components);
+
+/// The same for processes that train together: rank 0 finds it for all.
+void find_batch_size_together(DocumentComponents& components, Communicator& communicator);
 
 }  // namespace treadle::internal

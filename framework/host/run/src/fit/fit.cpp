@@ -124,7 +124,10 @@ void Fit::prepare_model(const FitOrder& order) {
     model_ = components_.make_model(model_spec_);
     // A replica draws weights of its own, which are never used: the training step makes its
     // parameters views of the model's (docs/decisions/0008).
-    while (replicas_.size() + 1 < components_.shards())
+    if (order.communicator != nullptr)
+      group_.emplace(*order.communicator, components_.shards());
+    const std::size_t shards = group_ ? group_->own().size() : components_.shards();
+    while (replicas_.size() + 1 < shards)
       replicas_.push_back(components_.make_model(model_spec_));
   }
   if (const std::string choice = execution_choice(*model_); !choice.empty())
@@ -249,6 +252,7 @@ void Fit::set_up() {
     setup_.replicas.push_back(replica.get());
   for (const OptimizerGroup& group : groups_)
     setup_.groups.push_back({group.optimizer.get(), group.parameters, group.schedule.get()});
+  setup_.group = group_ ? &*group_ : nullptr;
   setup_.checkpoint_every = plan_.checkpoint_every;
   setup_.keep_checkpoints = plan_.keep_checkpoints;
   setup_.timeline = timeline_;

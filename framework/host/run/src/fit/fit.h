@@ -44,6 +44,8 @@ struct FitOrder {
   /// Of Fit::preprocessing(), for a training that goes on: restored instead of fitted. Null: it
   /// begins.
   const StateDict* preprocessing = nullptr;
+  /// See RunOptions; null: this process has all shards.
+  Communicator* communicator = nullptr;
 };
 
 /// Training rows that are set aside for the loop.
@@ -144,7 +146,8 @@ class Fit {
   FittedMetrics fitted_metrics_;
   std::optional<Objective> objective_;
   std::shared_ptr<Model> model_;
-  std::vector<std::shared_ptr<Model>> replicas_;  // for the shards of a step after the first
+  std::optional<engine::ShardGroup> group_;
+  std::vector<std::shared_ptr<Model>> replicas_;  // for the shards of a step after the first, here
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<OptimizerGroup> groups_;
   std::unique_ptr<LearningRateSchedule> schedule_;

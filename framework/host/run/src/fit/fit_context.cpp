@@ -136,6 +136,9 @@ void FitContext::do_note(const std::string& text) {
 
 void FitContext::do_save_checkpoint(const StateDict& state,
                                     const engine::TrainingPosition& position, int keep) {
+  // Rank 0 saves for all; trials may be paused, and go on from what each process has saved.
+  if (!run_.options.is_first_rank() && !run_.workflow().resolved.contains("search"))
+    return;
   const Timeline::Span span(&run_.timeline, Phase::kSaving);
   // One that has finished with this epoch is neither paused nor stopped after it.
   if (position.finished)

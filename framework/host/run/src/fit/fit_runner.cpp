@@ -144,8 +144,9 @@ void FitRunner::run() {
     return std::all_of(memories_.begin(), memories_.end(),
                        [](const auto& memory) { return memory->fits(); });
   };
-  engine::run_fits(*this, {static_cast<std::size_t>(run_.budget.workers()), there_is_memory},
-                   &waker_);
+  // Processes that share steps all do one training after the other.
+  const int at_once = run_.options.communicator != nullptr ? 1 : run_.budget.workers();
+  engine::run_fits(*this, {static_cast<std::size_t>(at_once), there_is_memory}, &waker_);
 }
 
 void FitRunner::stop(const std::string& fit) {
@@ -404,6 +405,7 @@ engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components
   if (node.fit.start && node.fit.start->from == WarmStart::From::kWeights)
     order.start_weights = weights_of(node.fit.start->fit);
   order.deadline = node.fit.deadline;
+  order.communicator = run_.options.communicator;
   order.preprocessing = context.saved_preprocessing();
   context.begin(settled);
   const bool is_baseline = !node.fit.baseline.empty();
@@ -484,9 +486,11 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   result.rows = row_counts(*node.fit.rows, fit.components().dataset().is_stream());
   result.transformed_target = fit.transforms_targets();
   Number final_loss = training.final_loss;
+  // One process alone must not stop where others wait for it later.
+  const std::stop_token stop =
+      run_.options.communicator != nullptr ? std::stop_token() : run_.options.stop;
   if (is_validated) {
-    result.validation =
-        evaluation_result(context.saying_where([&] { return fit.validate(run_.options.stop); }));
+    result.validation = evaluation_result(context.saying_where([&] { return fit.validate(stop); }));
     if (training.total_epochs == 0)  // nothing was trained
       final_loss = result.validation->loss;
   }
@@ -495,8 +499,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   for (const StructureRecord& structure : fit.structures())
     result.structures.push_back(structure_result(structure));
   if (is_tested) {
-    result.test =
-        evaluation_result(context.saying_where([&] { return fit.test(run_.options.stop); }));
+    result.test = evaluation_result(context.saying_where([&] { return fit.test(stop); }));
   }
   StateDict report_state;
   // Metrics that outlive the fit, with the state of its own; saved as well, so that a resumed run

@@ -10,8 +10,8 @@
 #include <treadle/host/run/runtime.h>
 #include <treadle/tensor/safetensors.h>
 
+#include <treadle/core/components/state_tree.h>
 #include "model/prediction_pool.h"
-#include "store/state_tree.h"
 
 namespace treadle::internal {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <treadle/base/atomic_file.h>
+#include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
 #include "events/trace.h"
@@ -34,6 +35,24 @@ bool has_results(const SearchSettings& search) {
          !search.storage->results(search.study, 0).empty();
 }
 
+/// Processes that share the steps of all trials decide alike, so by nothing that one of them alone
+/// knows.
+void expect_shareable(const SearchSettings& search) {
+  constexpr const char* kRemedy =
+      "; leave it out, or start one process for each trial instead: \"storage\" in \"search\", and "
+      "workflow-runner tune --join";
+  if (search.seconds) {
+    throw UsageError(std::string("processes that share training steps cannot keep search.budget."
+                                 "time, since each has its own clock") +
+                     kRemedy);
+  }
+  if (search.storage) {
+    throw UsageError(std::string("processes that share training steps cannot share a study as well "
+                                 "(search.storage)") +
+                     kRemedy);
+  }
+}
+
 /// As `tune --join` takes it. An address may have a password, so of a server its kind alone.
 std::string storage_text(const nlohmann::json& slot) {
   const auto kind = slot.at("use").get<std::string>();
@@ -47,7 +66,10 @@ RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const 
                        RunFolder folder, bool resumed)
     : baseline_memory_(resident_memory_bytes()),
       run_(runtime, std::move(workflow), options, std::move(folder), resumed),
-      search_settings_(search_of(runtime, run_.workflow())) {}
+      search_settings_(search_of(runtime, run_.workflow())) {
+  if (options.communicator != nullptr && search_settings_)
+    expect_shareable(*search_settings_);
+}
 
 engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSession* session) {
   const auto use = [&](const char* slot) { return text_at_path(workflow.resolved, {slot, "use"}); };
@@ -136,7 +158,11 @@ std::int64_t RunSession::join() {
 }
 
 void RunSession::load_data() {
-  run_.open_data(find_batch_size);
+  run_.open_data([this](DocumentComponents& components) {
+    run_.options.communicator == nullptr
+        ? find_batch_size(components)
+        : find_batch_size_together(components, *run_.options.communicator);
+  });
 }
 
 void RunSession::split() {
@@ -191,6 +217,8 @@ void RunSession::note_ended_study() {
 void RunSession::write_result() {
   run_.log.drain();  // the files are read
   has_ended_ = true;
+  if (!run_.options.is_first_rank())
+    return;
   if (study_ && !study_->has_best_run())  // another process has the result
     return;
   result_ =

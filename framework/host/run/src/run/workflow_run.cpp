@@ -11,6 +11,7 @@
 #include <treadle/base/json_text.h>
 
 #include "context/continuation.h"
+#include "context/shared_run.h"
 #include "events/trace.h"
 #include "model/saved_model.h"
 #include "run/run_session.h"
@@ -80,7 +81,8 @@ RunOutcome run_workflow(const Runtime& runtime, const ResolvedWorkflow& workflow
 
 RunOutcome continue_run(const Runtime& runtime, const std::filesystem::path& from,
                         std::span<const std::string> overrides, const RunOptions& options) {
-  std::optional<RunFolder> before(RunFolder::open(from));  // nobody else may be working on it
+  std::optional<RunFolder> before(
+      internal::open_together(from, options));  // nobody else may be working on it
   const ResolvedWorkflow workflow = internal::read_run_document(runtime, before->path(), overrides);
   return run_in_new_folder(runtime, workflow, options, /*resumes=*/true,
                            [&](const RunFolder& folder) {
@@ -93,7 +95,7 @@ RunOutcome continue_run(const Runtime& runtime, const std::filesystem::path& fro
 
 RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
                       const RunOptions& options) {
-  RunFolder folder = RunFolder::open(path);
+  RunFolder folder = internal::open_together(path, options);
   if (std::filesystem::exists(folder.result())) {
     if (std::optional<RunResult> result = whole_result(folder)) {
       if (std::filesystem::exists(folder.weights()))

@@ -111,24 +111,27 @@ nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::jso
   return record;
 }
 
-std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now) {
+std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now,
+                                     const DifferenceWords& words) {
   std::vector<std::string> found;
+  const auto add = [&](const std::string& what, const std::string& first,
+                       const std::string& second) {
+    found.push_back(what + words.was + first + words.is + second + words.end);
+  };
   for (const auto& [key, missing] : kCompared) {
-    if (text_in(before, key, missing) != text_in(now, key, missing)) {
-      found.push_back(std::string(key) + " was " + text_in(before, key, "unknown") +
-                      " and is now " + text_in(now, key, "unknown"));
-    }
+    if (text_in(before, key, missing) != text_in(now, key, missing))
+      add(key, text_in(before, key, "unknown"), text_in(now, key, "unknown"));
   }
   std::map<std::string, nlohmann::json> old_plugins;
   for (const nlohmann::json& plugin : before.value("plugins", nlohmann::json::array()))
     old_plugins[text_in(plugin, "id", "")] = plugin;
   for (const nlohmann::json& plugin : now.at("plugins")) {
-    const auto old = old_plugins.find(plugin.at("id").get<std::string>());
+    const auto id = plugin.at("id").get<std::string>();
+    const auto old = old_plugins.find(id);
     if (old == old_plugins.end()) {
-      found.push_back("plugin " + plugin.at("id").get<std::string>() + " was not used before");
+      add("plugin " + id, "not used", "used");
     } else if (!are_alike(old->second, plugin)) {
-      found.push_back("plugin " + old->first + " was " + plugin_words(old->second) +
-                      " and is now " + plugin_words(plugin));
+      add("plugin " + id, plugin_words(old->second), plugin_words(plugin));
     }
   }
   return found;

@@ -22,8 +22,16 @@ struct DataFacts {
 nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::json& resolved,
                                   const DataFacts& data, const std::string& device, int workers);
 
+/// How a difference is told: "libtorch was 1.13.1 and is now 2.6.0".
+struct DifferenceWords {
+  std::string was = " was ";
+  std::string is = " and is now ";
+  std::string end = {};
+};
+
 /// One sentence per difference that can change bits, empty when there is none.
-std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now);
+std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now,
+                                     const DifferenceWords& words = {});
 
 /// This process's peak resident memory so far, in bytes.
 std::int64_t peak_memory_bytes();

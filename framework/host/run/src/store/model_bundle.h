@@ -6,7 +6,7 @@
 #include <treadle/core/components/state_dict.h>
 #include <treadle/tensor/safetensors.h>
 
-#include "store/state_tree.h"
+#include <treadle/core/components/state_tree.h>
 
 /// A run's model with all that predicting needs, as one file: a safetensors file with the weights
 /// as "model/<name>", the tensors of the preprocessing as "preprocessing/<path>", and texts in its

@@ -14,7 +14,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/tensor/safetensors.h>
 
-#include "store/state_tree.h"
+#include <treadle/core/components/state_tree.h>
 
 // A state as a folder that is complete or not there.
 //
@@ -103,9 +103,9 @@ void expect_hash(const fs::path& path, const nlohmann::json& hashes) {
 StateDict assemble(const fs::path& path, const nlohmann::json& structure,
                    const TensorFile& tensors) {
   try {
-    StateDict state = internal::put_together(structure);
+    StateDict state = put_together(structure);
     for (const auto& [name, tensor] : tensors.tensors)
-      internal::put_at(state, name, tensor);
+      put_at(state, name, tensor);
     return state;
   } catch (const StorageError& error) {
     damaged(path, error.what());
@@ -127,7 +127,7 @@ void write_files(const fs::path& making, const StateDict& state) {
   }
   if (state.has_part(kModelPart))
     weights.tensors = state.part(kModelPart).tensors();
-  const nlohmann::json structure = internal::take_apart(rest, "", tensors.tensors);
+  const nlohmann::json structure = take_apart(rest, "", tensors.tensors);
   write_safetensors(making / kWeights, weights);
   write_safetensors(making / kTensors, tensors);
   const std::string body = structure.dump();

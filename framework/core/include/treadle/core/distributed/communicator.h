@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +36,12 @@ struct Rendezvous {
 /// of Treadle do not.
 ///
 /// All processes of a group make the same calls in the same order, with sizes that agree. Each call
-/// returns when this process has its result; others may be behind it. One call at a time, from any
-/// thread; abort() at any time.
+/// returns when this process has its result, and its spans are the caller's again; others may be
+/// behind it. The spans of a call do not overlap. One call at a time, from any thread; abort() at
+/// any time.
+///
+/// An object that is destroyed leaves the group: its messages arrive, and later calls of
+/// others fail.
 ///
 /// Throws CommunicationError within `Rendezvous::timeout`, and with the rank where it is known, for
 /// a process that is gone or does not answer. Afterwards the group is of no use: abort() it.
@@ -46,7 +51,7 @@ class Communicator : public Component {
 
   ~Communicator() override;
 
-  /// Joins the group: returns when all its processes have. Once, before all other calls. Throws
+  /// Joins the group: returns when all its processes have. Once, also where it fails. Throws
   /// CommunicationError where some are missing when the time is over, with their ranks, and where
   /// another program or group listens at the address.
   void connect(const Rendezvous& rendezvous);
@@ -72,15 +77,21 @@ class Communicator : public Component {
   void abort() noexcept;
 
  private:
+  // Called once. do_abort() may be called meanwhile, and before.
   virtual void do_connect(const Rendezvous& rendezvous) = 0;
-  // Between connect() and abort(). Sizes agree with each other.
+  // After do_connect(), and not after do_abort(), which may be called meanwhile. Sizes add up.
   virtual void do_all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
   virtual void do_all_to_all(std::span<const std::byte> sent,
                              std::span<const std::size_t> sent_sizes, std::span<std::byte> received,
                              std::span<const std::size_t> received_sizes) = 0;
   virtual void do_broadcast(std::span<std::byte> bytes, std::int64_t root) = 0;
+  // Called once at most.
   virtual void do_abort() noexcept = 0;
 
+  void expect_usable() const;
+
+  std::atomic<bool> has_joined_{false};  ///< or tried to
+  std::atomic<bool> is_aborted_{false};
   std::int64_t rank_ = 0;
   std::int64_t world_size_ = 0;  // 0: not connected
 };

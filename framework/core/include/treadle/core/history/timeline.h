@@ -22,12 +22,13 @@ enum class Phase : std::uint8_t {
   kForward,   ///< model and loss, in training
   kBackward,  ///< gradients
   kUpdate,    ///< gradients added and clipped, weights changed and averaged
+  kExchange,  ///< with other processes, waiting for them included
   kReplay,    ///< for a device: a captured step is enqueued
   kWaiting,   ///< for a device: its numbers are read, predictions come back
   kMetrics,   ///< validation rows: model, loss and metrics
   kSaving     ///< state copied for a checkpoint
 };
-inline constexpr std::size_t kPhases = 9;
+inline constexpr std::size_t kPhases = 10;
 
 /// "loading", "data", "forward", …
 std::string_view name_of(Phase phase);

@@ -95,14 +95,16 @@ class ParameterArena {
   /// For a replica, before zero_gradients(): freezes what `primary` froze.
   void freeze_like(const ParameterArena& primary);
   /// After collect() on all of them: adds the gradients of `replicas`, and marks the segments
-  /// touched that any of them touched. These and the replicas' are added by a fixed tree: the sum
-  /// of n is that of the first 2^k, the largest power of two below n, and that of the others.
-  /// Element by element, so the sum does not depend on how the work is divided: `for_ranges(size,
-  /// sum)` calls `sum(begin, end)` for pieces of [0, size), from any threads, and returns when all
-  /// are done.
+  /// touched that any of them touched. These and the replicas' are added by the tree of
+  /// sum_tree.h. Element by element, so the sum does not depend on how the work is divided:
+  /// `for_ranges(size, sum)` calls `sum(begin, end)` for pieces of [0, size), from any threads, and
+  /// returns when all are done.
   using Ranges = std::function<void(std::int64_t size,
                                     const std::function<void(std::int64_t, std::int64_t)>& sum)>;
   void add_gradients(std::span<const ParameterArena* const> replicas, const Ranges& for_ranges);
+
+  /// Marks segments (one entry each) touched: those whose gradients came from another process.
+  void touch(const std::vector<bool>& segments);
 
   /// Calls `work` with every segment untouched that `members` (one entry a segment) leaves out: for
   /// updates of a part.

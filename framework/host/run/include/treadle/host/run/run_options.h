@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <treadle/core/distributed/communicator.h>
 #include <treadle/core/history/run_observer.h>
 #include <treadle/core/model/model.h>
 #include <treadle/host/run/model_drawing.h>
@@ -26,6 +27,9 @@ struct RunHooks {
 };
 
 struct RunOptions {
+  /// Whether this process has the run's folder.
+  bool is_first_rank() const { return communicator == nullptr || communicator->rank() == 0; }
+
   /// The run's folder is made in here: `<name>-<time>`.
   std::filesystem::path output = "runs";
   /// Once requested, the step in progress is finished and saved; the call then throws Interrupted.
@@ -41,6 +45,10 @@ struct RunOptions {
   std::string device;
   /// Set by join_search(): another process has begun the search, and trains the best.
   bool joins = false;
+  /// Connected: its processes train this run together, each with some of the shards of a step. That
+  /// of rank 0 has the run's folder; each other one keeps a private one in `output`, has no result,
+  /// and is told nothing by observers. Null: this process has all shards. Not owned.
+  Communicator* communicator = nullptr;
   /// Where to write a trace of all threads, however the run ends: Chrome's trace format. Empty:
   /// nowhere.
   std::filesystem::path trace;

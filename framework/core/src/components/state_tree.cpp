@@ -1,11 +1,11 @@
-#include "store/state_tree.h"
+#include <treadle/core/components/state_tree.h>
 
 #include <utility>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
-namespace treadle::internal {
+namespace treadle {
 namespace {
 
 /// Deeper than any state; each level is a call of these functions.
@@ -71,4 +71,4 @@ void put_at(StateDict& state, std::string_view path, const at::Tensor& tensor) {
   put_at(state, path, tensor, 0);
 }
 
-}  // namespace treadle::internal
+}  // namespace treadle

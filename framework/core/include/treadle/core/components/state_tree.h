@@ -11,7 +11,7 @@
 
 /// A StateDict taken apart, as files have it: values and structure as JSON, tensors by their paths
 /// "part/part/name".
-namespace treadle::internal {
+namespace treadle {
 
 using NamedTensors = std::map<std::string, at::Tensor, std::less<>>;
 
@@ -26,4 +26,4 @@ StateDict put_together(const nlohmann::json& structure);
 /// Puts a tensor under its path, without the prefix. Throws StorageError like put_together().
 void put_at(StateDict& state, std::string_view path, const at::Tensor& tensor);
 
-}  // namespace treadle::internal
+}  // namespace treadle

@@ -1,0 +1,135 @@
+#include "context/shared_run.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/base/error.h>
+
+#include "runtime/run_record.h"
+
+namespace treadle::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Those of another process are made there, or nobody needs them.
+const std::set<fs::path> kNotSent = {"report.html", "events.jsonl", "tables", "model.safetensors"};
+
+/// What rank 0 says, in all processes.
+std::string said_by_first(Communicator& communicator, std::string text) {
+  std::uint64_t size = text.size();
+  communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  text.resize(size);
+  communicator.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  return text;
+}
+
+/// What each rank says.
+std::vector<std::string> said_by_all(Communicator& communicator, const std::string& text) {
+  std::vector<std::string> all;
+  for (std::int64_t rank = 0; rank < communicator.world_size(); ++rank) {
+    std::string said = rank == communicator.rank() ? text : std::string();
+    std::uint64_t size = said.size();
+    communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), rank);
+    said.resize(size);
+    communicator.broadcast(std::as_writable_bytes(std::span(said)), rank);
+    all.push_back(std::move(said));
+  }
+  return all;
+}
+
+std::string content_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string content((std::istreambuf_iterator<char>(stream)), {});
+  if (!stream)
+    throw StorageError(file.string() +
+                       ": cannot be read, so it cannot be sent to the processes "
+                       "that train with this one");
+  return content;
+}
+
+void write(const fs::path& file, const std::string& content) {
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);
+  std::ofstream stream(file, std::ios::binary);
+  stream << content;
+  stream.flush();
+  if (!stream) {
+    throw StorageError(file.string() +
+                       ": cannot be written, as a copy of a file of the run; make "
+                       "room or permit writing");
+  }
+}
+
+/// Relative to the folder, sorted.
+std::vector<std::string> files_to_send(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    const fs::path file = entry.path().lexically_relative(folder);
+    if (entry.is_regular_file() && kNotSent.count(*file.begin()) == 0)
+      files.push_back(file.string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+void expect_same_conditions(Communicator& communicator, const RunConditions& conditions,
+                            bool allow_differences,
+                            const std::function<void(const std::string&)>& note) {
+  const nlohmann::json mine{{"environment", conditions.environment()},
+                            {"document", conditions.document()}};
+  const std::vector<std::string> all = said_by_all(communicator, mine.dump());
+  const nlohmann::json first = nlohmann::json::parse(all.front());
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    const nlohmann::json its = nlohmann::json::parse(all[rank]);
+    const std::string name = "rank " + std::to_string(rank);
+    std::vector<std::string> found = differences(first.at("environment"), its.at("environment"),
+                                                 {" is ", " in rank 0 and ", " in " + name});
+    for (const DocumentChange& change : document_changes(first.at("document"), its.at("document")))
+      found.push_back("of rank 0, the document's " + change.text + " in " + name);
+    if (found.empty())
+      continue;
+    std::string text;
+    for (const std::string& one : found)
+      text += (text.empty() ? "" : "; ") + one;
+    if (!allow_differences) {
+      throw TrainingError(
+          "the processes of this run would train under different conditions: " + text +
+          "; their results would not be those of one process. Start the same "
+          "program with the same document and data everywhere, or pass "
+          "--allow-differences");
+    }
+    note("trains under different conditions: " + text);
+  }
+}
+
+RunFolder open_together(const fs::path& path, const RunOptions& options) {
+  Communicator* const communicator = options.communicator;
+  if (communicator == nullptr)
+    return RunFolder::open(path);
+  if (communicator->rank() == 0) {
+    RunFolder folder = RunFolder::open(path);
+    const std::vector<std::string> files = files_to_send(folder.path());
+    said_by_first(*communicator, nlohmann::json(files).dump());
+    for (const std::string& file : files)
+      said_by_first(*communicator, content_of(folder.path() / file));
+    return folder;
+  }
+  const fs::path copy = options.output / "run";
+  std::error_code ignored;
+  fs::remove_all(copy, ignored);
+  for (const nlohmann::json& file : nlohmann::json::parse(said_by_first(*communicator, "")))
+    write(copy / file.get<std::string>(), said_by_first(*communicator, ""));
+  return RunFolder::open(copy);
+}
+
+}  // namespace treadle::internal
