@@ -42,6 +42,24 @@ TEST_F(Launches, ShowTheOutputOfRankZeroAlone) {
   EXPECT_THAT(ended.out, HasSubstr("folder " + folder_.string() + "/treadle-launch-"));
 }
 
+// They would contradict ours.
+TEST_F(Launches, HideThePlaceThatAnotherLauncherGaveTheSupervisor) {
+  const char* const kForeign[] = {"RANK",     "WORLD_SIZE",   "OMPI_COMM_WORLD_RANK",
+                                  "PMI_SIZE", "SLURM_PROCID", "TREADLE_ADDRESS"};
+  for (const char* name : kForeign)
+    setenv(name, "7", 1);
+  setenv("TREADLE_PLUGIN_PATH", "/my/plugins", 1);
+
+  const Ended ended = launch({"2", "0", "0", "5000", "say"});
+
+  for (const char* name : kForeign)
+    unsetenv(name);
+  unsetenv("TREADLE_PLUGIN_PATH");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("rank 0 of 2"));
+  EXPECT_THAT(ended.out, HasSubstr("plugins /my/plugins"));
+}
+
 TEST_F(Launches, DivideTheCoresOfTheHost) {
   const Ended ended = launch({"64", "0", "0", "5000", "say"});
 
