@@ -34,18 +34,16 @@ constexpr milliseconds kLook{200};
 constexpr std::size_t kTailBytes = 4096;
 constexpr std::size_t kTailLines = 12;
 
-/// Those of other launchers would contradict ours, those of an outer group are of another one.
-constexpr std::array<std::string_view, 7> kForeignPrefixes{
-    "OMPI_COMM_WORLD_", "PMIX_", "PMI_", "SLURM_", "TORCHELASTIC_", "MPI_LOCAL", "TREADLE_"};
-constexpr std::array<std::string_view, 6> kForeignNames{
-    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
-/// Settings of a user's, not the place of a process.
-constexpr std::string_view kPluginPrefix = "TREADLE_PLUGIN_";
+/// Those of other launchers would contradict ours; ours, where they are set, are of an outer group.
+constexpr std::array<std::string_view, 6> kForeignPrefixes{
+    "OMPI_COMM_WORLD_", "PMIX_", "PMI_", "SLURM_", "TORCHELASTIC_", "MPI_LOCAL"};
+constexpr std::array<std::string_view, 8> kForeignNames{
+    "RANK",        "WORLD_SIZE",  "LOCAL_RANK",       "LOCAL_WORLD_SIZE",
+    "MASTER_ADDR", "MASTER_PORT", variable::kAddress, variable::kHeartbeat};
 
 bool is_foreign(std::string_view name) {
-  const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
-  return (std::any_of(kForeignPrefixes.begin(), kForeignPrefixes.end(), begins) &&
-          !begins(kPluginPrefix)) ||
+  return std::any_of(kForeignPrefixes.begin(), kForeignPrefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
          std::find(kForeignNames.begin(), kForeignNames.end(), name) != kForeignNames.end();
 }
 
@@ -82,24 +80,24 @@ RankGroup::RankGroup(Plan plan) : plan_(std::move(plan)) {
 
 std::vector<std::string> RankGroup::environment_of(std::int64_t local_rank) const {
   const auto number = [](std::int64_t value) { return std::to_string(value); };
-  Variables ours{{variable::kRank, number(plan_.first_rank + local_rank)},
-                 {variable::kWorldSize, number(plan_.world_size)},
-                 {variable::kLocalRank, number(local_rank)},
-                 {variable::kLocalWorldSize, number(plan_.processes)},
-                 {variable::kJobId, plan_.job_id},
-                 {variable::kGeneration, number(plan_.generation)},
-                 {variable::kToken, plan_.token},
-                 {variable::kGroupFolder, folder_.path().string()},
-                 {variable::kWorkers, number(plan_.workers)},
-                 {variable::kTimeout, number(plan_.timeout.count())}};
-  if (!plan_.address.empty())
-    ours[variable::kAddress] = plan_.address;
-  std::vector<std::string> environment;
-  for (const auto& [name, value] : environment_variables()) {
-    if (!is_foreign(name))
-      environment.push_back(name + "=" + value);
-  }
+  const Variables ours{{variable::kRank, number(plan_.first_rank + local_rank)},
+                       {variable::kWorldSize, number(plan_.world_size)},
+                       {variable::kLocalRank, number(local_rank)},
+                       {variable::kLocalWorldSize, number(plan_.processes)},
+                       {variable::kJobId, plan_.job_id},
+                       {variable::kGeneration, number(plan_.generation)},
+                       {variable::kToken, plan_.token},
+                       {variable::kGroupFolder, folder_.path().string()},
+                       {variable::kWorkers, number(plan_.workers)},
+                       {variable::kTimeout, number(plan_.timeout.count())}};
+  Variables all = environment_variables();
+  std::erase_if(all, [](const auto& entry) { return is_foreign(entry.first); });
   for (const auto& [name, value] : ours)
+    all[name] = value;
+  if (!plan_.address.empty())
+    all[variable::kAddress] = plan_.address;
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : all)
     environment.push_back(name + "=" + value);
   return environment;
 }
