@@ -1,5 +1,6 @@
 #include "launch/launch_command.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -125,6 +126,8 @@ void launch(const CommandLine& line, const std::filesystem::path& program) {
   plan.resuming = [&](const std::filesystem::path& run) {
     return with_program(program, command.words_to_resume(run));
   };
+  // The group goes on when nobody reads its messages any more.
+  signal(SIGPIPE, SIG_IGN);
   const Terminal people(STDERR_FILENO);
   launch::Supervisor supervisor(std::move(plan), [&](const std::string& text) {
     people.write("workflow-runner launch: " + text + (text.ends_with('\n') ? "" : "\n"));

@@ -102,6 +102,7 @@ void RankProcess::become(char* const* command, char* const* environment, int out
     ::dup2(output, STDERR_FILENO);
   }
   ::fcntl(heartbeat_.rank_end(), F_SETFD, 0);
+  ::signal(SIGPIPE, SIG_DFL);  // which the supervisor may ignore
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -150,9 +151,11 @@ void RankProcess::kill() {
 }
 
 void RankProcess::await() {
-  int status = 0;
-  while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
-  }
+  // One that waits for a disk or a network file system may live on after SIGKILL: let it.
+  constexpr int kMostMs = 10'000;
+  int status = SIGKILL;
+  for (int ms = 0; ms < kMostMs && ::waitpid(id_, &status, WNOHANG) == 0; ++ms)
+    ::usleep(1000);
   status_ = status;
 }
 

@@ -12,14 +12,22 @@ namespace treadle::launch {
 SignalQueue::SignalQueue() {
   sigset_t ours;
   sigemptyset(&ours);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD})
+  for (const int signal : {SIGTERM, SIGCHLD})  // of ignored children no end can be waited for
     sigaddset(&ours, signal);
+  for (const int signal : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) {
+    // Linux keeps ignored signals that are held back.
+    struct sigaction now {};
+    ::sigaction(signal, nullptr, &now);
+    if (now.sa_handler != SIG_IGN)
+      sigaddset(&ours, signal);
+  }
   descriptor_ = ::signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
   if (descriptor_ < 0)
     throw std::system_error(errno, std::generic_category(), "signals cannot be received");
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
   ::sigaction(SIGTERM, &usual, &term_before_);
+  ::sigaction(SIGCHLD, &usual, &child_before_);
   ::sigprocmask(SIG_BLOCK, &ours, &before_);
 }
 
@@ -29,6 +37,7 @@ SignalQueue::~SignalQueue() {
   }
   ::close(descriptor_);
   ::sigaction(SIGTERM, &term_before_, nullptr);
+  ::sigaction(SIGCHLD, &child_before_, nullptr);
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 

@@ -26,6 +26,7 @@ class SignalQueue {
  private:
   sigset_t before_{};
   struct sigaction term_before_ {};
+  struct sigaction child_before_ {};
   int descriptor_ = -1;
 };
 

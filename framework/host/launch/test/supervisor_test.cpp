@@ -213,6 +213,29 @@ TEST_P(StopSignals, LetAllRanksEndInOrder) {
 INSTANTIATE_TEST_SUITE_P(All, StopSignals,
                          ::testing::Values(SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2));
 
+// As with nohup.
+TEST_F(Launches, DoNotStopBySignalsThatTheyWereStartedToIgnore) {
+  signal(SIGHUP, SIG_IGN);
+  signal(SIGUSR1, SIG_IGN);
+  Launched launched(folder_, {"2", "3", "0", "5000", "pid", "steps=40"});
+  signal(SIGHUP, SIG_DFL);
+  signal(SIGUSR1, SIG_DFL);
+  await_pids(2);
+
+  launched.send(SIGHUP);
+  launched.send(SIGUSR1);
+
+  EXPECT_EQ(launched.wait().code, 0);
+}
+
+TEST_F(Launches, SeeTheirProcessesEndWhereChildrenAreIgnored) {
+  signal(SIGCHLD, SIG_IGN);
+  Launched launched(folder_, {"2", "0", "0", "5000", "only=1", "exit=5", "all", "forever"});
+  signal(SIGCHLD, SIG_DFL);
+
+  EXPECT_EQ(launched.wait().code, 5);
+}
+
 TEST_F(Launches, WaitForARankThatSavesForLongAfterAStop) {
   Launched launched(folder_,
                     {"2", "3", "0", "5000", "stop", "only=1", "deaf", "all", "pid", "steps=200"});
