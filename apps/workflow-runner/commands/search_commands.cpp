@@ -123,9 +123,11 @@ void tune(const CommandLine& line) {
   }
   if (line.has("points-only"))
     return write_points(line, search_points(runtime, workflow));
-  train_watched(line, [&](RunOptions options) {
+  SharedTraining shared;
+  train_watched(line, shared, [&](RunOptions options) {
     options.output = line.text("output");
     options.allow_differences = line.has("allow-differences");
+    shared.connect(runtime, workflow, options);
     return run_workflow(runtime, workflow, options);
   });
 }

@@ -13,9 +13,11 @@ namespace {
 
 void train_further(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
-  train_watched(line, [&](RunOptions options) {
+  SharedTraining shared;
+  train_watched(line, shared, [&](RunOptions options) {
     options.output = line.text("output");
     options.allow_differences = line.has("allow-differences");
+    shared.connect(runtime, options);
     return continue_run(runtime, line.text("from"), line.overrides(), options);
   });
 }
@@ -54,19 +56,25 @@ void run_document(const CommandLine& line) {
     throw UsageError("--allow-differences is about a run that goes on: add --from RUN");
   const Runtime runtime = make_runtime(line);
   const ResolvedWorkflow workflow = runtime.read(line.arguments[0], line.overrides());
-  train_watched(line, [&](RunOptions options) {
+  SharedTraining shared;
+  train_watched(line, shared, [&](RunOptions options) {
     options.output = line.text("output");
+    shared.connect(runtime, workflow, options);
     return run_workflow(runtime, workflow, options);
   });
 }
 
 void resume(const CommandLine& line) {
   const Runtime runtime = make_runtime(line);
-  train_watched(line, [&](RunOptions options) -> Outcome {
+  SharedTraining shared;
+  train_watched(line, shared, [&](RunOptions options) -> Outcome {
     options.allow_differences = line.has("allow-differences");
     options.device = line.text("device");
-    if (is_pipeline_folder(line.arguments[0]))
+    if (is_pipeline_folder(line.arguments[0])) {
+      shared.expect_alone("a pipeline");
       return resume_pipeline(runtime, line.arguments[0], options);
+    }
+    shared.connect(runtime, options);
     return resume_run(runtime, line.arguments[0], options);
   });
 }

@@ -89,14 +89,22 @@ void FirstStep::do_step_completed(const FitId&, const StepProgress&) {
 }
 
 void train_watched(const CommandLine& line, const std::function<Outcome(RunOptions)>& train) {
+  const SharedTraining alone;
+  alone.expect_alone("workflow-runner " + std::string(line.command->name));
+  train_watched(line, alone, train);
+}
+
+void train_watched(const CommandLine& line, const SharedTraining& shared,
+                   const std::function<Outcome(RunOptions)>& train) {
   // A run goes on when nobody reads its lines any more: `workflow-runner run … | head`.
   signal(SIGPIPE, SIG_IGN);
   const bool as_json = line.has("json");
   // With --json the standard output is for the program that reads it; a person may still watch.
   const Terminal terminal(as_json ? STDERR_FILENO : STDOUT_FILENO);
-  ProgressView view(terminal, line.has("quiet") || (as_json && !terminal.is_terminal()));
+  const bool is_quiet = line.has("quiet") || !shared.is_first_rank();
+  ProgressView view(terminal, is_quiet || (as_json && !terminal.is_terminal()));
   const auto tell = [&](const std::string& text) {
-    if (line.has("quiet") || as_json) {
+    if (is_quiet || as_json) {
       Terminal(STDERR_FILENO).write(text + "\n");
     } else {
       view.announce(text);
@@ -125,6 +133,8 @@ void train_watched(const CommandLine& line, const std::function<Outcome(RunOptio
     throw stopped_run(stopped.what(), view);
   }
   view.finish();
+  if (!shared.is_first_rank())
+    return;
   std::visit([&](const auto& made) { print_outcome(line, made, terminal); }, *outcome);
 }
 

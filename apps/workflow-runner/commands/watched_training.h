@@ -9,6 +9,7 @@
 #include <treadle/host/run/workflow_run.h>
 
 #include "command_line/command_line.h"
+#include "commands/shared_training.h"
 #include "terminal/interruption.h"
 
 namespace treadle::cli {
@@ -31,5 +32,9 @@ using Outcome = std::variant<RunOutcome, PipelineOutcome>;
 /// the run and prints how to continue it, and the printed outcome. `train` is given the options
 /// that bring this about and adds its own.
 void train_watched(const CommandLine& line, const std::function<Outcome(RunOptions)>& train);
+
+/// The same for one of several processes that train together: that of rank 0 alone prints.
+void train_watched(const CommandLine& line, const SharedTraining& shared,
+                   const std::function<Outcome(RunOptions)>& train);
 
 }  // namespace treadle::cli

@@ -169,6 +169,15 @@ ShardExchange::ShardExchange(ShardGroup& group, Model& model, std::vector<Parame
 }
 
 std::vector<ShardLoss> ShardExchange::run(const Part& part) {
+  try {
+    return exchange(part);
+  } catch (const CommunicationError& error) {
+    throw CommunicationError(
+        std::string(error.what()) + " (in step " + std::to_string(part.step) + ")", error.rank());
+  }
+}
+
+std::vector<ShardLoss> ShardExchange::exchange(const Part& part) {
   const at::NoGradGuard no_gradients;
   nlohmann::json own_more;
   if (part.error) {

@@ -48,6 +48,7 @@ class ShardExchange {
  private:
   struct Layout;
 
+  std::vector<ShardLoss> exchange(const Part& part);
   void write_message(const Part& part, std::span<const std::byte> more);
   std::vector<ShardLoss> read_losses(const std::vector<std::vector<std::byte>>& more) const;
   void read_signals(std::int64_t step) const;

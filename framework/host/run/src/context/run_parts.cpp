@@ -51,10 +51,9 @@ std::vector<std::unique_ptr<RunObserver>> observers_of(const Runtime& runtime,
                                                        const ResolvedWorkflow& workflow,
                                                        const RunOptions& options) {
   runtime.expect_usable(workflow.resolved);
-  if (!options.is_first_rank())
-    return {};
-  std::vector<std::unique_ptr<RunObserver>> observers =
-      make_each<RunObserver>(runtime, workflow, "observers");
+  std::vector<std::unique_ptr<RunObserver>> observers;
+  if (options.is_first_rank())
+    observers = make_each<RunObserver>(runtime, workflow, "observers");
   observers.push_back(std::make_unique<HookObserver>(options.hooks));
   return observers;
 }
@@ -67,10 +66,9 @@ RunParts::RunParts(const Runtime& runtime, ResolvedWorkflow workflow, const RunO
       options(options),
       folder(std::move(folder)),
       resumed(resumed),
-      budget(budget_for(workflow)),
+      budget(budget_for(workflow, options.workers)),
       timeline(!options.trace.empty()),
-      log(this->folder, options.is_first_rank() ? options.observers : std::vector<RunObserver*>(),
-          observers_of(runtime, workflow, options)),
+      log(this->folder, options.observers, observers_of(runtime, workflow, options)),
       workflow_(std::move(workflow)) {}
 
 const ResolvedWorkflow& RunParts::workflow() const {

@@ -44,10 +44,10 @@ Precision precision_of(const ResolvedWorkflow& workflow) {
   return precision_named(workflow.precision);
 }
 
-engine::ThreadBudget budget_for(const ResolvedWorkflow& workflow) {
+engine::ThreadBudget budget_for(const ResolvedWorkflow& workflow, int otherwise) {
   const nlohmann::json& resources = workflow.resolved.at("resources");
   const nlohmann::json& workers = resources.at("workers");
-  return engine::ThreadBudget(workers.is_number() ? workers.get<int>() : 0,
+  return engine::ThreadBudget(workers.is_number() ? workers.get<int>() : otherwise,
                               resources.at("intra_op_threads").get<int>());
 }
 

@@ -53,7 +53,7 @@ std::vector<std::unique_ptr<Interface>> make_each(const Runtime& runtime,
 std::vector<TargetKind> target_kinds(const nlohmann::json& schema);
 
 /// The threads that the document's resources ask for.
-engine::ThreadBudget budget_for(const ResolvedWorkflow& workflow);
+engine::ThreadBudget budget_for(const ResolvedWorkflow& workflow, int otherwise = 0);
 
 Precision precision_of(const ResolvedWorkflow& workflow);
 

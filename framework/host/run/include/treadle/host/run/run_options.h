@@ -46,9 +46,11 @@ struct RunOptions {
   /// Set by join_search(): another process has begun the search, and trains the best.
   bool joins = false;
   /// Connected: its processes train this run together, each with some of the shards of a step. That
-  /// of rank 0 has the run's folder; each other one keeps a private one in `output`, has no result,
-  /// and is told nothing by observers. Null: this process has all shards. Not owned.
+  /// of rank 0 has the run's folder, its result, and the observers of the document; each other one
+  /// keeps a private folder in `output`. Null: this process has all shards. Not owned.
   Communicator* communicator = nullptr;
+  /// Threads, where the document leaves their number open; 0: the cores available.
+  int workers = 0;
   /// Where to write a trace of all threads, however the run ends: Chrome's trace format. Empty:
   /// nowhere.
   std::filesystem::path trace;

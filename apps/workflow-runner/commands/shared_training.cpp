@@ -1,0 +1,120 @@
+#include "commands/shared_training.h"
+
+#include <cstdlib>
+#include <system_error>
+
+#include <treadle/base/error.h>
+#include <treadle/base/path_words.h>
+#include <treadle/host/launch/addresses.h>
+#include <treadle/host/launch/group_folder.h>
+#include <treadle/host/run/pipeline.h>
+
+namespace treadle::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using launch::WorkerPlace;
+
+constexpr const char* kAuto = "auto";
+
+/// For what a rank other than 0 keeps while it trains.
+fs::path make_private_folder() {
+  std::string path = (fs::temp_directory_path() / "treadle-rank-XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr) {
+    throw StorageError(path +
+                       ": no folder can be made for this process; permit writing, or choose "
+                       "another place with TMPDIR");
+  }
+  return path;
+}
+
+std::string component_of(const std::string& choice, const WorkerPlace& place) {
+  if (choice != kAuto)
+    return choice;
+  return place.meeting == WorkerPlace::Meeting::kLauncher ? "mpi" : "gloo";
+}
+
+Rendezvous rendezvous_of(const WorkerPlace& place) {
+  Rendezvous rendezvous;
+  rendezvous.rank = place.rank;
+  rendezvous.world_size = place.world_size;
+  rendezvous.id = place.group_id();
+  rendezvous.is_served = place.is_served;
+  rendezvous.token = place.token;
+  rendezvous.timeout = place.timeout;
+  if (place.meeting == WorkerPlace::Meeting::kFolder)
+    rendezvous.folder = place.meeting_folder();
+  if (place.meeting == WorkerPlace::Meeting::kAddress) {
+    rendezvous.address = place.address;
+    rendezvous.own_address =
+        launch::own_address_towards(launch::Endpoint::parse(place.address, place.launcher));
+  }
+  return rendezvous;
+}
+
+}  // namespace
+
+/// Tells the supervisor which step this process is at, and of rank 0 where the run is kept. A hang
+/// is noticed by the others, whose calls run out of time: an evaluation takes as long as it takes.
+class SharedTraining::SignOfLife final : public RunObserver {
+ public:
+  explicit SignOfLife(const WorkerPlace& place) : place_(place), heartbeat_(place.heartbeat) {}
+
+ private:
+  void do_run_started(const std::string&, const std::string& folder) override {
+    if (place_.rank == 0 && !place_.group_folder.empty())
+      launch::GroupFolder::record_run(place_.group_folder, fs::absolute(folder_to_resume(folder)));
+  }
+  void do_step_completed(const FitId&, const StepProgress& progress) override {
+    heartbeat_.beat(progress.step);
+    heartbeat_.rest();
+  }
+
+  const WorkerPlace& place_;
+  launch::Heartbeat heartbeat_;
+};
+
+SharedTraining::SharedTraining()
+    : place_(WorkerPlace::from(launch::environment_variables())),
+      sign_of_life_(std::make_unique<SignOfLife>(place_)) {}
+
+SharedTraining::~SharedTraining() {
+  communicator_.reset();
+  std::error_code ignored;
+  if (!private_folder_.empty())
+    fs::remove_all(private_folder_, ignored);
+}
+
+void SharedTraining::expect_alone(const std::string& what) const {
+  if (!place_.is_in_group())
+    return;
+  throw UsageError(what + " is for one process, and " + place_.launcher + " has started " +
+                   std::to_string(place_.world_size) + "; start it alone");
+}
+
+void SharedTraining::connect(const Runtime& runtime, const ResolvedWorkflow& workflow,
+                             RunOptions& options) {
+  connect(runtime, workflow.resolved.at("resources").value("communicator", kAuto), options);
+}
+
+void SharedTraining::connect(const Runtime& runtime, RunOptions& options) {
+  connect(runtime, kAuto, options);
+}
+
+void SharedTraining::connect(const Runtime& runtime, const std::string& component,
+                             RunOptions& options) {
+  options.observers.push_back(sign_of_life_.get());
+  options.workers = place_.workers;
+  if (!place_.is_in_group())
+    return;
+  communicator_ = runtime.registry().make<Communicator>(component_of(component, place_));
+  communicator_->connect(rendezvous_of(place_));
+  options.communicator = communicator_.get();
+  if (is_first_rank())
+    return;
+  private_folder_ = make_private_folder();
+  options.output = private_folder_;
+  options.trace.clear();
+}
+
+}  // namespace treadle::cli
