@@ -6,7 +6,7 @@
 #include <treadle/base/error.h>
 #include <treadle/testing/support/forked_process.h>
 
-#include "message_socket.h"
+#include "hosts/message_socket.h"
 
 namespace treadle::launch {
 namespace {

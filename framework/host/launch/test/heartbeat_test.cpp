@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "heartbeat_channel.h"
+#include "processes/heartbeat_channel.h"
 
 namespace treadle::launch {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include <treadle/base/processors.h>
+#include <treadle/base/system/processors.h>
 #include <treadle/base/version.h>
 #include <treadle/host/launch/addresses.h>
 

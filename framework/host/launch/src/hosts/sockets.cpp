@@ -1,4 +1,4 @@
-#include "sockets.h"
+#include "hosts/sockets.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -11,7 +11,7 @@
 
 #include <treadle/host/launch/group_folder.h>
 
-#include "rank_process.h"
+#include "processes/rank_process.h"
 
 namespace treadle::launch {
 

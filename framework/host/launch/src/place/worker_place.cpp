@@ -14,7 +14,7 @@
 #include <treadle/host/launch/group_folder.h>
 #include <treadle/host/launch/group_variables.h>
 
-#include "node_list.h"
+#include "place/node_list.h"
 
 namespace treadle::launch {
 namespace {

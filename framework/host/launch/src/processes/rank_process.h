@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "heartbeat_channel.h"
+#include "processes/heartbeat_channel.h"
 
 namespace treadle::launch {
 

@@ -1,4 +1,4 @@
-#include "node_list.h"
+#include "place/node_list.h"
 
 #include <algorithm>
 #include <cctype>

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "group_watch.h"
-#include "host_messages.h"
-#include "message_socket.h"
+#include "hosts/message_socket.h"
+#include "processes/group_watch.h"
+#include "supervision/host_messages.h"
 
 namespace treadle::launch {
 

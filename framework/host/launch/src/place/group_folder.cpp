@@ -68,7 +68,7 @@ void remove_folders_left_behind(const fs::path& parent) {
 GroupFolder::GroupFolder() {
   const fs::path parent = folder_for_folders();
   remove_folders_left_behind(parent);
-  std::string pattern = (parent / (std::string(kPrefix) + "XXXXXX")).string();
+  std::string pattern = (parent / "treadle-launch-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) {
     throw StorageError(pattern + ": no folder for the processes can be made (" +
                        std::generic_category().message(errno) +

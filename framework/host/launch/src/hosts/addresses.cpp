@@ -17,7 +17,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
-#include "sockets.h"
+#include "hosts/sockets.h"
 
 namespace treadle::launch {
 namespace {

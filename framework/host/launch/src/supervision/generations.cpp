@@ -1,8 +1,8 @@
-#include "generations.h"
+#include "supervision/generations.h"
 
 #include <algorithm>
 
-#include "random_text.h"
+#include "supervision/random_text.h"
 
 namespace treadle::launch {
 namespace {

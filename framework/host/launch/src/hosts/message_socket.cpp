@@ -1,4 +1,4 @@
-#include "message_socket.h"
+#include "hosts/message_socket.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "group_watch.h"
+#include "processes/group_watch.h"
 
 #include <signal.h>
 

@@ -6,9 +6,9 @@
 
 #include <treadle/base/error.h>
 
-#include "following_host.h"
-#include "leading_host.h"
-#include "signal_queue.h"
+#include "processes/signal_queue.h"
+#include "supervision/following_host.h"
+#include "supervision/leading_host.h"
 
 namespace treadle::launch {
 namespace {

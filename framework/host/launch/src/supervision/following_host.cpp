@@ -1,4 +1,4 @@
-#include "following_host.h"
+#include "supervision/following_host.h"
 
 #include <poll.h>
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sockets.h"
+#include "hosts/sockets.h"
 
 namespace treadle::launch {
 

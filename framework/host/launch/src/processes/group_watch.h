@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "rank_group.h"
-#include "signal_queue.h"
+#include "processes/rank_group.h"
+#include "processes/signal_queue.h"
 
 namespace treadle::launch {
 

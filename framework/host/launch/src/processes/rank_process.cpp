@@ -1,4 +1,4 @@
-#include "rank_process.h"
+#include "processes/rank_process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -54,8 +54,7 @@ void keep_files_alone_as_input() {
 
 RankProcess::RankProcess(std::int64_t rank, const Start& start) : rank_(rank) {
   std::vector<std::string> environment = start.environment;
-  environment.push_back(std::string(variable::kHeartbeat) + "=" +
-                        std::to_string(heartbeat_.rank_end()));
+  environment.push_back(variable::kHeartbeat + ("=" + std::to_string(heartbeat_.rank_end())));
   const std::vector<char*> words = pointers(start.command);
   const std::vector<char*> variables = pointers(environment);
   const int output = open_output(start.output);

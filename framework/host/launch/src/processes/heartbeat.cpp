@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "heartbeat_channel.h"
+#include "processes/heartbeat_channel.h"
 
 namespace treadle::launch {
 

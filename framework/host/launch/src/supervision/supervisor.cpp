@@ -7,14 +7,14 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/path_words.h>
-#include <treadle/base/processors.h>
+#include <treadle/base/system/processors.h>
 
-#include "following_host.h"
-#include "generations.h"
-#include "group_watch.h"
-#include "leading_host.h"
-#include "rank_group.h"
-#include "signal_queue.h"
+#include "processes/group_watch.h"
+#include "processes/rank_group.h"
+#include "processes/signal_queue.h"
+#include "supervision/following_host.h"
+#include "supervision/generations.h"
+#include "supervision/leading_host.h"
 
 namespace treadle::launch {
 namespace {

@@ -1,4 +1,4 @@
-#include "random_text.h"
+#include "supervision/random_text.h"
 
 #include <sys/random.h>
 

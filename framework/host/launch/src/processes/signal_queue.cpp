@@ -1,4 +1,4 @@
-#include "signal_queue.h"
+#include "processes/signal_queue.h"
 
 #include <sys/signalfd.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
-#include "host_messages.h"
+#include "supervision/host_messages.h"
 
 #include <treadle/base/error.h>
 
-#include "message_socket.h"
+#include "hosts/message_socket.h"
 
 namespace treadle::launch::message {
 

@@ -8,8 +8,8 @@
 
 #include <treadle/host/launch/supervisor.h>
 
-#include "host_messages.h"
-#include "rank_group.h"
+#include "processes/rank_group.h"
+#include "supervision/host_messages.h"
 
 namespace treadle::launch {
 

@@ -1,4 +1,4 @@
-#include "rank_group.h"
+#include "processes/rank_group.h"
 
 #include <signal.h>
 #include <sys/wait.h>

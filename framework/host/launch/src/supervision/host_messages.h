@@ -11,7 +11,7 @@
 #include <treadle/host/launch/addresses.h>
 #include <treadle/host/launch/host_facts.h>
 
-#include "rank_group.h"
+#include "processes/rank_group.h"
 
 /// The messages between supervisors: {"hello": …} and so on. Host 0 leads.
 namespace treadle::launch::message {

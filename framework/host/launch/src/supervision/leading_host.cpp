@@ -1,4 +1,4 @@
-#include "leading_host.h"
+#include "supervision/leading_host.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include <treadle/base/processors.h>
+#include <treadle/base/system/processors.h>
 
 #include <sched.h>
 
