@@ -23,14 +23,17 @@ Heartbeat::~Heartbeat() {
 }
 
 void Heartbeat::beat(std::int64_t step) {
-  if (descriptor_ < 0)
+  if (descriptor_ < 0 || !(is_due() || rests_))
     return;
-  const auto now = std::chrono::steady_clock::now();
-  if (now < next_ && !rests_)
-    return;
-  next_ = now + kInterval;
   rests_ = false;
   send(step);
+}
+
+void Heartbeat::report(std::int64_t step) {
+  if (descriptor_ < 0 || !(is_due() || !rests_))
+    return;
+  rests_ = true;
+  send(resting_after(step));
 }
 
 void Heartbeat::rest() {
@@ -38,6 +41,14 @@ void Heartbeat::rest() {
     return;
   rests_ = true;
   send(kResting);
+}
+
+bool Heartbeat::is_due() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_)
+    return false;
+  next_ = now + kInterval;
+  return true;
 }
 
 void Heartbeat::send(std::int64_t message) {
@@ -66,10 +77,10 @@ void HeartbeatChannel::listen(Clock::time_point now) {
   std::int64_t message = 0;
   while (::recv(ends_[0], &message, sizeof message, MSG_DONTWAIT) ==
          static_cast<ssize_t>(sizeof message)) {
-    is_beating_ = message != kResting;
+    is_beating_ = message >= 0;
     last_beat_ = now;
-    if (is_beating_)
-      last_step_ = message;
+    if (message != kResting)
+      last_step_ = is_beating_ ? message : resting_after(message);
   }
 }
 

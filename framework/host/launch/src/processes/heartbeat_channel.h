@@ -8,9 +8,13 @@ namespace treadle::launch {
 
 /// Instead of a step: no beats follow for a while.
 inline constexpr std::int64_t kResting = -1;
+/// The same with the last step, and the step of such a message.
+constexpr std::int64_t resting_after(std::int64_t step) {
+  return -2 - step;
+}
 
-/// The supervisor's side of a Heartbeat: messages of eight bytes, a step or kResting, on a pair of
-/// sockets.
+/// The supervisor's side of a Heartbeat: messages of eight bytes on a pair of sockets: a step,
+/// kResting, or resting_after() a step.
 class HeartbeatChannel {
  public:
   using Clock = std::chrono::steady_clock;
