@@ -188,7 +188,8 @@ TEST_P(Rooms, NeedEachOtherInOneDirection) {
 
 INSTANTIATE_TEST_SUITE_P(All, Rooms,
                          ::testing::Values("framework/base", "framework/core", "framework/engine",
-                                           "framework/graph", "framework/host/run"));
+                                           "framework/graph", "framework/host/launch",
+                                           "framework/host/run"));
 
 // A plugin's folder is a flat list of its components.
 TEST(Folders, HoldAtMost25Sources) {

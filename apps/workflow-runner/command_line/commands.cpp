@@ -171,14 +171,24 @@ constexpr Option kTrace{"trace", 0,  "FILE",
 
 constexpr Argument kLaunchedCommand{
     "COMMAND", "run, tune or resume with its arguments and options; a DOCUMENT alone is run",
-    /*is_optional=*/false, /*repeats=*/true};
+    /*is_optional=*/false, /*repeats=*/true, "check"};
+constexpr Option kHosts{"hosts", 0,   "COUNT",
+                        false,   "1", "hosts of the group; start a launch on each of them"};
+constexpr Option kHost{"host", 0, "NUMBER", false, "0", "with --hosts: which one this is, from 0"};
+constexpr Option kMeetingPlace{"at",  0,  "HOST:PORT",
+                               false, "", "with --hosts: host 0, and a port that is free there"};
+constexpr Option kCheckGroup{
+    "check", 0,  "",
+    false,   "", "starts no process; checks whether hosts reach each other and are alike"};
+constexpr Option kCheckJson{"json", 0,  "",
+                            false,  "", "with --check: prints one JSON object, also for errors"};
 constexpr Option kProcesses{
     "processes", 'n', "COUNT", false, "", "how many processes to start on this host", true};
 constexpr Option kRestarts{"restarts", 0,   "COUNT",
                            false,      "3", "how often to restart after the loss of a process"};
 constexpr Option kLeastProcesses{
     "min-processes", 0,  "COUNT",
-    false,           "", "goes on with fewer, down to these, where a restart fails at once"};
+    false,           "", "continues with fewer, down to these, where a restart fails at once"};
 constexpr Option kTimeout{"timeout", 0,     "DURATION",
                           false,     "60s", "how long processes wait for each other"};
 
@@ -237,7 +247,8 @@ std::span<const Command> commands() {
       {"launch",
        "Trains with several processes, and restarts them when one is lost.",
        {kLaunchedCommand},
-       {kProcesses, kRestarts, kLeastProcesses, kTimeout},
+       {kProcesses, kHosts, kHost, kMeetingPlace, kRestarts, kLeastProcesses, kTimeout, kCheckGroup,
+        kCheckJson},
        "launch --processes 4 run examples/iris.json",
        false,
        {},

@@ -1,5 +1,6 @@
 #include "launch/launch_command.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -13,9 +14,12 @@
 #include <treadle/base/duration.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/host/launch/group_check.h>
 #include <treadle/host/launch/supervisor.h>
 
+#include "command_line/answer.h"
 #include "command_line/program.h"
+#include "launch/group_check_text.h"
 #include "launch/launched_command.h"
 #include "terminal/terminal.h"
 
@@ -62,20 +66,56 @@ std::vector<std::string> with_program(const std::filesystem::path& program,
   return words;
 }
 
+void add_hosts(const CommandLine& line, launch::LaunchPlan& plan) {
+  plan.hosts = count_of(line, "hosts", 1, kMostProcesses);
+  if (plan.hosts > 1) {
+    if (!line.has("host") || !line.has("at")) {
+      throw UsageError(
+          "--hosts needs --host NUMBER, from 0, and --at HOST:PORT of host 0, such as "
+          "node-1:29500");
+    }
+    plan.host = count_of(line, "host", 0, plan.hosts - 1);
+    plan.at = launch::Endpoint::parse(line.text("at"), "--at");
+  } else if (line.has("host") || line.has("at")) {
+    throw UsageError("--host and --at are about several hosts: add --hosts COUNT");
+  }
+}
+
 launch::LaunchPlan plan_of(const CommandLine& line) {
   launch::LaunchPlan plan;
+  add_hosts(line, plan);
   plan.processes = count_of(line, "processes", 1, kMostProcesses);
   plan.restarts = count_of(line, "restarts", 0, kMostRestarts);
   if (line.has("min-processes"))
-    plan.least_processes = count_of(line, "min-processes", 1, plan.processes);
+    plan.least_processes = count_of(line, "min-processes", 1, plan.processes * plan.hosts);
   plan.timeout = timeout_of(line);
   return plan;
+}
+
+/// The communicator's bandwidth and latency belong here, once the hosts reach each other.
+void check(const CommandLine& line, const launch::LaunchPlan& plan) {
+  const launch::CheckEnd end = launch::check_group(plan);
+  if (!end.check) {
+    print(line.has("json") ? nlohmann::json{{"checked_by", "host 0"}}.dump(2) + "\n"
+                           : std::string("checked: host 0 prints the result\n"));
+  } else if (line.has("json")) {
+    print(group_check_json(*end.check));
+  } else {
+    print(group_check_text(*end.check, Terminal(STDOUT_FILENO)));
+  }
+  if (end.code != 0)
+    throw AlreadyTold{static_cast<ErrorKind>(end.code)};
 }
 
 }  // namespace
 
 void launch(const CommandLine& line, const std::filesystem::path& program) {
   launch::LaunchPlan plan = plan_of(line);
+  if (line.has("check"))
+    return check(line, plan);
+  if (line.has("json"))
+    throw UsageError(
+        "--json is about --check; for the command, give it behind: launch … run … --json");
   LaunchedCommand command(line.arguments);
   if (command.line().help) {
     const Terminal out(STDOUT_FILENO);
@@ -86,6 +126,8 @@ void launch(const CommandLine& line, const std::filesystem::path& program) {
   plan.resuming = [&](const std::filesystem::path& run) {
     return with_program(program, command.words_to_resume(run));
   };
+  // The group goes on when nobody reads its messages any more.
+  signal(SIGPIPE, SIG_IGN);
   const Terminal people(STDERR_FILENO);
   launch::Supervisor supervisor(std::move(plan), [&](const std::string& text) {
     people.write("workflow-runner launch: " + text + (text.ends_with('\n') ? "" : "\n"));

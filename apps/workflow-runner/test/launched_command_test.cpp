@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string complaint(std::vector<std::string> words) {
+std::string refusal_of(std::vector<std::string> words) {
   try {
     LaunchedCommand(std::move(words));
   } catch (const UsageError& error) {
@@ -39,16 +39,16 @@ TEST(LaunchedCommand, IsRunForADocumentAlone) {
 TEST(LaunchedCommand, IsACommandThatTrains) {
   for (const char* command : {"run", "tune", "resume"})
     EXPECT_EQ(LaunchedCommand({command, "x"}).line().command->name, command);
-  EXPECT_THAT(complaint({"check", "my.json"}),
+  EXPECT_THAT(refusal_of({"check", "my.json"}),
               HasSubstr("launch starts run, tune or resume, not \"check\""));
-  EXPECT_THAT(complaint({"plugins", "list"}), HasSubstr("not \"plugins\""));
+  EXPECT_THAT(refusal_of({"plugins", "list"}), HasSubstr("not \"plugins\""));
 }
 
 // Before processes are started, which would all complain.
 TEST(LaunchedCommand, IsCheckedLikeOthers) {
-  EXPECT_THAT(complaint({"run", "my.json", "--ouptut", "x"}),
+  EXPECT_THAT(refusal_of({"run", "my.json", "--ouptut", "x"}),
               HasSubstr("run has no option \"--ouptut\"; did you mean \"--output\"?"));
-  EXPECT_THAT(complaint({"run", "a.json", "b.json"}),
+  EXPECT_THAT(refusal_of({"run", "a.json", "b.json"}),
               HasSubstr("with \"b.json\"; usage: workflow-runner run DOCUMENT"));
 }
 

@@ -63,9 +63,10 @@ extern "C" void end_in_order(int) {
 const std::map<std::string, std::function<void(Player&, long)>> kActs{
     {"say",
      [](Player& player, long) {
-       printf("rank %ld of %ld, generation %ld, folder %s, workers %d\n",
+       printf("rank %ld of %ld, generation %ld, folder %s, plugins %s, workers %d\n",
               static_cast<long>(player.place.rank), static_cast<long>(player.place.world_size),
               static_cast<long>(player.place.generation), player.place.group_folder.c_str(),
+              getenv("TREADLE_PLUGIN_PATH") != nullptr ? getenv("TREADLE_PLUGIN_PATH") : "none",
               player.place.workers);
        fflush(stdout);
      }},

@@ -2,9 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include <gtest/gtest.h>
+
+#include <treadle/testing/support/forked_process.h>
 
 namespace treadle::launch {
 namespace {
@@ -38,6 +42,34 @@ TEST(GroupFolder, GoesWithTheObject) {
     EXPECT_TRUE(fs::exists(path));
   }
   EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(GroupFolder, GoesWithTheNextOneWhereItsSupervisorWasKilled) {
+  std::string own = (fs::temp_directory_path() / "treadle-own-XXXXXX").string();
+  ASSERT_NE(mkdtemp(own.data()), nullptr);
+  setenv("XDG_RUNTIME_DIR", own.c_str(), 1);
+  fs::create_directories(own + "/treadle-launch-other");  // not one of ours: it has no lock
+  {
+    testing::ForkedProcess killed([] {
+      const GroupFolder folder;
+      pause();
+    });
+    while (std::distance(fs::directory_iterator(own), {}) < 2 ||
+           std::none_of(fs::directory_iterator(own), {},
+                        [](const auto& entry) { return fs::exists(entry.path() / "lock"); })) {
+    }
+    const GroupFolder beside;  // leaves it alone while it lives
+    EXPECT_EQ(std::distance(fs::directory_iterator(own), {}), 3);
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(own), {}), 2);
+
+  const GroupFolder next;
+
+  EXPECT_EQ(std::distance(fs::directory_iterator(own), {}), 2);
+  EXPECT_TRUE(fs::exists(own + "/treadle-launch-other"));
+  EXPECT_TRUE(fs::exists(next.path()));
+  unsetenv("XDG_RUNTIME_DIR");
+  fs::remove_all(own);
 }
 
 TEST(GroupFolder, HasTheRunThatRankZeroRecorded) {

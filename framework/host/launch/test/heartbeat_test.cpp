@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "heartbeat_channel.h"
+#include "processes/heartbeat_channel.h"
 
 namespace treadle::launch {
 namespace {
@@ -64,6 +64,26 @@ TEST_F(Heartbeats, AreNotMissedWhileTheProcessRests) {
   heartbeat_.beat(2);  // at once, although the last one was just now
   channel_.listen(now);
   EXPECT_EQ(channel_.silence(now + seconds(3)), seconds(3));
+}
+
+TEST_F(Heartbeats, ReportAStepWithoutAPromiseOfMore) {
+  const auto now = Clock::now();
+  heartbeat_.report(7);
+  heartbeat_.report(8);  // too early to be sent
+  channel_.listen(now);
+
+  EXPECT_EQ(channel_.last_step(), 7);
+  EXPECT_EQ(channel_.silence(now + seconds(100)), Clock::duration::zero());
+
+  heartbeat_.beat(9);
+  channel_.listen(now);
+  EXPECT_EQ(channel_.last_step(), 9);
+  EXPECT_EQ(channel_.silence(now + seconds(3)), seconds(3));
+
+  heartbeat_.report(10);  // at once: the promise ends
+  channel_.listen(now);
+  EXPECT_EQ(channel_.last_step(), 10);
+  EXPECT_EQ(channel_.silence(now + seconds(100)), Clock::duration::zero());
 }
 
 TEST_F(Heartbeats, NeverBlockAndOutliveTheirSupervisor) {

@@ -17,8 +17,8 @@
 
 #include <treadle/host/launch/supervisor.h>
 
+#include "hosts/message_socket.h"
 #include "launched.h"
-#include "message_socket.h"
 
 namespace treadle::launch {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <treadle/base/error.h>
 
-#include "node_list.h"
+#include "place/node_list.h"
 
 namespace treadle::launch {
 namespace {

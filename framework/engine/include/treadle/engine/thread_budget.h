@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include <treadle/base/processors.h>
+#include <treadle/base/system/processors.h>
 
 namespace treadle::engine {
 

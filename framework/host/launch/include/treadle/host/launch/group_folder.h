@@ -7,12 +7,14 @@ namespace treadle::launch {
 
 /// The folder that the processes of a group on one host share, new for each generation:
 ///
+///     lock          locked while the supervisor lives
 ///     meeting/      empty at first; for the communicator alone
 ///     run           rank 0 writes it: the path of the run that a later generation resumes
 ///     rank-1.log    the output of rank 1; rank 0 has the output of `launch`
 ///
 /// For its user alone (0700), in XDG_RUNTIME_DIR or the folder for temporary files, under a name
-/// that nobody can predict. Supervisor owns it: it goes with the object.
+/// that nobody can predict. Supervisor owns it: it goes with the object, and where its supervisor
+/// was killed, with the next object that is made.
 class GroupFolder {
  public:
   /// Throws StorageError where none can be made.
@@ -33,6 +35,7 @@ class GroupFolder {
 
  private:
   std::filesystem::path path_;
+  int lock_ = -1;
 };
 
 }  // namespace treadle::launch

@@ -28,10 +28,14 @@ class Heartbeat {
 
   /// `step` steps are done, those before a resume included.
   void beat(std::int64_t step);
+  /// The same where silence afterwards is no hang: the step is known, and nothing else follows.
+  void report(std::int64_t step);
   /// Silence until the next beat is no hang: reading data, writing a report. Sent at once.
   void rest();
 
  private:
+  /// Whether it is time to send again.
+  bool is_due();
   void send(std::int64_t message);
 
   int descriptor_;
