@@ -66,8 +66,7 @@ class SharedTraining::SignOfLife final : public RunObserver {
       launch::GroupFolder::record_run(place_.group_folder, fs::absolute(folder_to_resume(folder)));
   }
   void do_step_completed(const FitId&, const StepProgress& progress) override {
-    heartbeat_.beat(progress.step);
-    heartbeat_.rest();
+    heartbeat_.report(progress.step);
   }
 
   const WorkerPlace& place_;

@@ -105,8 +105,7 @@ void expect_same_conditions(Communicator& communicator, const RunConditions& con
       throw TrainingError(
           "the processes of this run would train under different conditions: " + text +
           "; their results would not be those of one process. Start the same "
-          "program with the same document and data everywhere, or pass "
-          "--allow-differences");
+          "program with the same document and data everywhere");
     }
     note("trains under different conditions: " + text);
   }
