@@ -201,6 +201,10 @@ void Gloo::do_all_to_all(std::span<const std::byte> sent, std::span<const std::s
                              std::to_string(sent_sizes[own]) + " bytes and expects " +
                              std::to_string(received_sizes[own]) + "; these are the same bytes");
   std::copy_n(sent.data() + own_begin, sent_sizes[own], received.data() + own_place);
+  // Each begins with the rank behind it: otherwise all would send to rank 0 at first.
+  std::rotate(out.begin(), out.begin() + rank(), out.end());
+  std::rotate(in.begin(), in.begin() + rank(), in.end());
+  std::reverse(in.begin(), in.end());
   exchange(out, in);
 }
 

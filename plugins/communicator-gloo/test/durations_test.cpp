@@ -85,6 +85,7 @@ void measure_collectives(std::int64_t rank, std::int64_t ranks, const std::files
 }
 
 TEST(Durations, DISABLED_OfExchanges) {
+  std::fflush(stdout);  // before it is copied
   for (const std::int64_t ranks : {2, 4}) {
     for (const std::size_t bytes : {6'000, 2'000'000, 40'000'000}) {
       for (const auto& measure : {measure_pairs, measure_collectives}) {

@@ -50,6 +50,7 @@
 #include <treadle/core/devices/device_backend.h>
 #include <treadle/core/devices/device_constant.h>
 #include <treadle/core/distributed/communicator.h>
+#include <treadle/core/distributed/group_errors.h>
 #include <treadle/core/history/history.h>
 #include <treadle/core/history/run_observer.h>
 #include <treadle/core/history/trend.h>

@@ -22,7 +22,6 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
-#include <treadle/core/distributed/group_errors.h>
 
 namespace {
 
