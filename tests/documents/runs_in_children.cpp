@@ -61,7 +61,7 @@ void write_all(int file, const std::string& text) {
   }
 }
 
-/// Of this process: what its one run is to be broken off by.
+/// What the only run of this process is interrupted by.
 struct Breaker {
   std::atomic<std::int64_t> steps{0};
   std::optional<Break> at;
@@ -262,7 +262,7 @@ bool is_shareable(const json& document) {
 
 namespace {
 
-/// Of several ranks that fail, that which the others did not only hear of.
+/// Where several ranks fail: the failure that is no consequence of another one.
 std::exception_ptr cause_of(const std::vector<std::exception_ptr>& errors) {
   std::exception_ptr first;
   for (const std::exception_ptr& error : errors) {
