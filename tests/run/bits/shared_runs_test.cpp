@@ -62,7 +62,7 @@ TEST(SharedRun, GivesTheBitsOfOneProcessInEveryWayToTrain) {
   }
 }
 
-/// Runs to the ninth step, when one process is asked to stop, and is resumed.
+/// One process asks for a stop at step 9; then the run is resumed.
 std::string bits_stopped_and_resumed(const Runtime& runtime, const nlohmann::json& document,
                                      std::int64_t stopped, std::int64_t before,
                                      std::int64_t after) {

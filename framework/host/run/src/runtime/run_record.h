@@ -22,7 +22,7 @@ struct DataFacts {
 nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::json& resolved,
                                   const DataFacts& data, const std::string& device, int workers);
 
-/// How a difference is told: "libtorch was 1.13.1 and is now 2.6.0".
+/// The words of a difference: "libtorch was 1.13.1 and is now 2.6.0".
 struct DifferenceWords {
   std::string was = " was ";
   std::string is = " and is now ";
