@@ -84,7 +84,7 @@ class Net : public Model {
   std::int64_t throws_at = -1;
 };
 
-/// What processes must have in common.
+/// Equal in all processes.
 struct Trained {
   at::Tensor parameters;
   std::vector<at::Tensor> buffers;

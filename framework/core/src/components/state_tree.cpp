@@ -16,7 +16,7 @@ void expect_level(int level) {
     throw StorageError("its parts are nested too deeply");
 }
 
-/// What StateDict expects of a name.
+/// StateDict expects such names.
 const std::string& expect_word(const std::string& name) {
   if (name.empty() || name.find('/') != std::string::npos)
     throw StorageError(quote_text(name) + " cannot be a name in it");

@@ -28,7 +28,7 @@ class Checkpoints {
   /// The state is that of a checkpoint.
   void resumed() { clock_.saved(parts_.progress.steps_done()); }
 
-  /// What this process would like to happen behind a step.
+  /// The wishes of this process for the time behind a step.
   ShardGroup::Signals wishes_behind(std::int64_t step) const;
 
   /// Throws TrainingError when a step found a loss or a gradient that is not finite.

@@ -32,7 +32,7 @@ class EpochEvaluation {
   void load_from(const StateDict& state);
 
  private:
-  /// Of processes that train together one alone must not stop here: it says so at the next step.
+  /// None where processes train together: all stop at the next step.
   std::stop_token stop_token() const;
   void reset_metrics() const;
   void add_metrics(EpochSummary& summary) const;

@@ -268,7 +268,8 @@ void ShardExchange::write_message(const Part& part, std::span<const std::byte> m
   std::vector<double> numbers;
   for (const ShardLoss& shard : part.losses) {
     const std::vector<BatchLoss::Term>& terms = shard.loss.terms;
-    TREADLE_EXPECTS(terms.size() <= terms_, "a step's loss has no more terms than were said");
+    TREADLE_EXPECTS(terms.size() <= terms_,
+                    "a step's loss has no more terms than the exchange has room for");
     numbers.push_back(static_cast<double>(shard.rows));
     numbers.push_back(static_cast<double>(terms.size()));
     for (const BatchLoss::Term& term : terms)

@@ -14,7 +14,7 @@
 
 namespace treadle::engine {
 
-/// What the processes of a group tell each other about a step, between its backward and its update:
+/// The exchange of a step between the processes of a group, after backward and before the update:
 ///
 /// 1. all gather a message of fixed size: losses of the shards, which gradients there are, signals,
 ///    whether something was thrown;

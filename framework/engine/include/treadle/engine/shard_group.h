@@ -13,7 +13,7 @@ namespace treadle::engine {
 /// The processes that train one model together. Each has some of the shards of every step, one
 /// behind the other, and a whole model; all come to the same numbers.
 ///
-/// All processes make the same calls in the same order. What only one of them can know, such as
+/// All processes make the same calls in the same order. Facts that only one of them knows, such as
 /// whether a user wants to stop, is a Signal, and decided for all at the next exchange. One
 /// training thread.
 class ShardGroup {
@@ -37,7 +37,7 @@ class ShardGroup {
   /// For the next exchange.
   void wish(const Signals& signals) { wishes_ = signals; }
   const Signals& wishes() const { return wishes_; }
-  /// What the last exchange came to.
+  /// The result of the last exchange.
   const Signals& agreed() const { return agreed_; }
   void agree(const Signals& signals) { agreed_ = signals; }
   /// An exchange of its own, where no step comes.
@@ -48,7 +48,7 @@ class ShardGroup {
   void all_to_all(std::span<const std::byte> sent, std::span<const std::size_t> sent_sizes,
                   std::span<std::byte> received, std::span<const std::size_t> received_sizes);
   void broadcast(std::span<std::byte> bytes, std::int64_t root);
-  /// What each rank gives, of any size.
+  /// The bytes of each rank, of any size.
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine);
 
   /// That this process has sent to others.

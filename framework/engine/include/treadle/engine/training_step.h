@@ -106,8 +106,8 @@ struct StepRecord {
 /// Float8Scales are of the values of all shards.
 ///
 /// With a group, this process has the shards ShardGroup::own(), and each step ends with the same
-/// numbers in all processes (shard_exchange.h). What needs those of all shards is then asked for by
-/// all processes together: logged_means(), numbers(), model_state().
+/// numbers in all processes (shard_exchange.h). All processes then call together
+/// the functions that need all shards: logged_means(), numbers(), model_state().
 /// One training thread, inside ThreadBudget::run() when there are replicas.
 class TrainingStep {
  public:

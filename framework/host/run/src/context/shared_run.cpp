@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 /// Those of another process are made there, or nobody needs them.
 const std::set<fs::path> kNotSent = {"report.html", "events.jsonl", "tables", "model.safetensors"};
 
-/// What rank 0 says, in all processes.
+/// The text of rank 0, in all processes.
 std::string said_by_first(Communicator& communicator, std::string text) {
   std::uint64_t size = text.size();
   communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
@@ -31,7 +31,7 @@ std::string said_by_first(Communicator& communicator, std::string text) {
   return text;
 }
 
-/// What each rank says.
+/// The text of each rank.
 std::vector<std::string> said_by_all(Communicator& communicator, const std::string& text) {
   std::vector<std::string> all;
   for (std::int64_t rank = 0; rank < communicator.world_size(); ++rank) {

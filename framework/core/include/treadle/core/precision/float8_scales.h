@@ -50,13 +50,13 @@ class Float8Scales final : public torch::nn::Module {
 
   /// Takes over what a replica recorded.
   void join(const Float8Scales& replica);
-  /// What was recorded in this step, for join() in another process: float32 [3 * weights], -1
+  /// The records of this step, for join() in another process: float32 [3 * weights], -1
   /// where there is nothing.
   at::Tensor records() const;
   void join(const at::Tensor& records);
   /// Drops the records of a step: those of a replica, which its model has taken over.
   void forget_step();
-  /// At the end of a step: what was recorded becomes history.
+  /// At the end of a step: its records become history.
   void advance();
 
  private:

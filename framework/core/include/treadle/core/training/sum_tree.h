@@ -26,8 +26,8 @@ inline std::size_t middle_of(const ShardRange& range) {
   return range.first + std::bit_floor(range.size() - 1);
 }
 
-/// The largest parts of the sum of `whole` that lie within `own`, in their order: what a process
-/// that has these shards can add by itself. One, where a power of two is divided evenly.
+/// The largest parts of the sum of `whole` that lie within `own`, in their order: the sums
+/// that a process with these shards can compute alone. One, where a power of two is divided evenly.
 inline std::vector<ShardRange> partial_sums(const ShardRange& whole, const ShardRange& own) {
   if (whole.last <= own.first || own.last <= whole.first)
     return {};
