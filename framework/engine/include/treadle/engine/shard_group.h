@@ -14,8 +14,8 @@ namespace treadle::engine {
 /// behind the other, and a whole model; all come to the same numbers.
 ///
 /// All processes make the same calls in the same order. Facts that only one of them knows, such as
-/// whether a user wants to stop, is a Signal, and decided for all at the next exchange. One
-/// training thread.
+/// a user's wish to stop, are Signals, on which all agree at the next exchange. One training
+/// thread.
 class ShardGroup {
  public:
   /// `communicator` is connected, and outlives this. Throws a TrainingError where there are more
