@@ -15,6 +15,7 @@
 #include <treadle/core/data/tokenizer.h>
 #include <treadle/core/data/transform.h>
 #include <treadle/core/devices/device_backend.h>
+#include <treadle/core/distributed/communicator.h>
 #include <treadle/core/history/run_observer.h>
 #include <treadle/core/model/graph_builder.h>
 #include <treadle/core/model/layer.h>
@@ -62,6 +63,7 @@ constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProv
                                                           {"sampler", make<Sampler>},
                                                           {"callback", make<TrainingCallback>},
                                                           {"device", make<DeviceBackend>},
+                                                          {"communicator", make<Communicator>},
                                                           {"observer", make<RunObserver>},
                                                           {"tuner", make<Tuner>},
                                                           {"pruner", make<Pruner>},

@@ -92,8 +92,9 @@ void expect_same_conditions(Communicator& communicator, const RunConditions& con
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     const nlohmann::json its = nlohmann::json::parse(all[rank]);
     const std::string name = "rank " + std::to_string(rank);
-    std::vector<std::string> found = differences(first.at("environment"), its.at("environment"),
-                                                 {" is ", " in rank 0 and ", " in " + name});
+    std::vector<std::string> found = differences(
+        first.at("environment"), its.at("environment"),
+        {" is ", " in rank 0 and ", " in " + name, " is used in " + name + " and not in rank 0"});
     for (const DocumentChange& change : document_changes(first.at("document"), its.at("document")))
       found.push_back("of rank 0, the document's " + change.text + " in " + name);
     if (found.empty())

@@ -129,7 +129,7 @@ std::vector<std::string> differences(const nlohmann::json& before, const nlohman
     const auto id = plugin.at("id").get<std::string>();
     const auto old = old_plugins.find(id);
     if (old == old_plugins.end()) {
-      add("plugin " + id, "not used", "used");
+      found.push_back("plugin " + id + words.is_new);
     } else if (!are_alike(old->second, plugin)) {
       add("plugin " + id, plugin_words(old->second), plugin_words(plugin));
     }

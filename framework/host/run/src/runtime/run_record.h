@@ -27,6 +27,7 @@ struct DifferenceWords {
   std::string was = " was ";
   std::string is = " and is now ";
   std::string end = {};
+  std::string is_new = " was not used before";  ///< of a plugin
 };
 
 /// One sentence per difference that can change bits, empty when there is none.
