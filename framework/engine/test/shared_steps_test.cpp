@@ -278,7 +278,7 @@ TEST(SharedStep, AgreesOnAStopOfAnyProcessAndOnTheClockOfTheFirst) {
   EXPECT_THAT(errors, Each(""));
 }
 
-TEST(SharedStep, RefusesProcessesWithOtherParametersOrSteps) {
+TEST(SharedStep, RefusesProcessesWithOtherParameters) {
   const auto errors = at_ranks(3, [&](Communicator& communicator) {
     ShardGroup group(communicator, 3);
     const TaskRandom random(group.rank() == 1 ? 8 : 7);
@@ -292,6 +292,22 @@ TEST(SharedStep, RefusesProcessesWithOtherParametersOrSteps) {
   });
   EXPECT_THAT(errors, Each(AllOf(HasSubstr("different parameters in step 1"),
                                  HasSubstr("those of rank 1"))));
+}
+
+TEST(SharedStep, RefusesProcessesAtOtherSteps) {
+  const auto errors = at_ranks(2, [&](Communicator& communicator) {
+    ShardGroup group(communicator, 2);
+    const TaskRandom random(7);
+    Net net(8, at::kFloat);
+    const ObjectiveOf<SquaredError> loss;
+    const Momentum optimizer;
+    StepOptions options;
+    options.group = &group;
+    TrainingStep step(net, loss, optimizer, options);
+    step.run(batch_of(8, 1, at::kFloat), 1 + group.rank(), 0.1, 1);
+  });
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("at step 1"), HasSubstr("at step 2"),
+                                 HasSubstr("from one checkpoint"))));
 }
 
 TEST(ShardGroup, RefusesMoreProcessesThanShards) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <string>
 
 #include <treadle/base/error.h>
@@ -26,29 +25,21 @@ ShardRange ShardGroup::shards_of(std::int64_t rank) const {
   return {shards_ * place / processes, shards_ * (place + 1) / processes};
 }
 
-template <typename Call>
-void ShardGroup::timed(Call&& call) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
-  call();
-  seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 void ShardGroup::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
-  timed([&] { communicator_.all_gather(mine, all); });
+  communicator_.all_gather(mine, all);
   bytes_sent_ += static_cast<std::int64_t>(all.size() - mine.size());
 }
 
 void ShardGroup::all_to_all(std::span<const std::byte> sent,
                             std::span<const std::size_t> sent_sizes, std::span<std::byte> received,
                             std::span<const std::size_t> received_sizes) {
-  timed([&] { communicator_.all_to_all(sent, sent_sizes, received, received_sizes); });
+  communicator_.all_to_all(sent, sent_sizes, received, received_sizes);
   bytes_sent_ +=
       static_cast<std::int64_t>(sent.size() - sent_sizes[static_cast<std::size_t>(rank())]);
 }
 
 void ShardGroup::broadcast(std::span<std::byte> bytes, std::int64_t root) {
-  timed([&] { communicator_.broadcast(bytes, root); });
+  communicator_.broadcast(bytes, root);
   if (rank() == root)
     bytes_sent_ += static_cast<std::int64_t>(bytes.size()) * (world_size() - 1);
 }

@@ -53,19 +53,13 @@ class ShardGroup {
 
   /// That this process has sent to others.
   std::int64_t bytes_sent() const { return bytes_sent_; }
-  /// Waiting for others included.
-  double seconds_exchanging() const { return seconds_; }
 
  private:
-  template <typename Call>
-  void timed(Call&& call);
-
   Communicator& communicator_;
   const std::size_t shards_;
   Signals wishes_;
   Signals agreed_;
   std::int64_t bytes_sent_ = 0;
-  double seconds_ = 0;
 };
 
 }  // namespace treadle::engine
