@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <treadle/core/history/timeline.h>
 #include <treadle/engine/thread_budget.h>
@@ -53,6 +54,8 @@ class RunParts {
   RunLog log;
   BackgroundWriter writer;
   std::atomic<bool> has_trained = false;  ///< a step was made
+  /// Of the processes that train together, by rank, from open_data() on; empty: one process.
+  std::vector<std::string> hosts;
 
  private:
   ResolvedWorkflow workflow_;

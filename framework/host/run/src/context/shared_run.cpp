@@ -11,6 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+#include <treadle/base/system/host_name.h>
+#include <treadle/host/catalog/plugin_lock.h>
+#include <treadle/host/run/shared_conditions.h>
 
 #include "runtime/run_record.h"
 
@@ -43,6 +47,11 @@ std::vector<std::string> said_by_all(Communicator& communicator, const std::stri
     all.push_back(std::move(said));
   }
   return all;
+}
+
+/// Names of hosts may be any bytes.
+std::string text_of(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string content_of(const fs::path& file) {
@@ -91,12 +100,8 @@ void expect_same_conditions(Communicator& communicator, const RunConditions& con
   const nlohmann::json first = nlohmann::json::parse(all.front());
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     const nlohmann::json its = nlohmann::json::parse(all[rank]);
-    const std::string name = "rank " + std::to_string(rank);
-    std::vector<std::string> found = differences(
-        first.at("environment"), its.at("environment"),
-        {" is ", " in rank 0 and ", " in " + name, " is used in " + name + " and not in rank 0"});
-    for (const DocumentChange& change : document_changes(first.at("document"), its.at("document")))
-      found.push_back("of rank 0, the document's " + change.text + " in " + name);
+    const std::vector<std::string> found =
+        shared_differences(first, its, static_cast<std::int64_t>(rank));
     if (found.empty())
       continue;
     std::string text;
@@ -110,6 +115,45 @@ void expect_same_conditions(Communicator& communicator, const RunConditions& con
     }
     note("trains under different conditions: " + text);
   }
+}
+
+std::vector<std::string> hosts_by_rank(Communicator& communicator) {
+  return said_by_all(communicator, host_name());
+}
+
+std::string group_text(const std::vector<std::string>& hosts) {
+  std::string text;
+  for (std::size_t first = 0; first < hosts.size();) {
+    std::size_t last = first;
+    while (last + 1 < hosts.size() && hosts[last + 1] == hosts[first])
+      ++last;
+    text += (text.empty() ? "" : ", ") +
+            (last == first ? "rank " + std::to_string(first)
+                           : "ranks " + std::to_string(first) + "-" + std::to_string(last)) +
+            " on " + plain_text(hosts[first]);
+    first = last + 1;
+  }
+  return std::to_string(hosts.size()) + " processes train together: " + text;
+}
+
+std::vector<RankTime> times_by_rank(Communicator& communicator, const Timeline& timeline) {
+  RankTime own;
+  own.host = host_name();
+  own.exchange_seconds = timeline.seconds(Phase::kExchange);
+  const double trained = timeline.seconds_passed() - timeline.seconds(Phase::kLoading);
+  own.waiting_share = trained > 0 ? std::min(1.0, own.exchange_seconds / trained) : 0.0;
+  std::vector<RankTime> times;
+  try {
+    const nlohmann::json mine{own.host, own.exchange_seconds, own.waiting_share};
+    for (const std::string& said : said_by_all(communicator, text_of(mine))) {
+      const nlohmann::json its = nlohmann::json::parse(said);
+      times.push_back(
+          {its.at(0).get<std::string>(), its.at(1).get<double>(), its.at(2).get<double>()});
+    }
+  } catch (const CommunicationError&) {
+    return {};
+  }
+  return times;
 }
 
 RunFolder open_together(const fs::path& path, const RunOptions& options) {
@@ -133,3 +177,34 @@ RunFolder open_together(const fs::path& path, const RunOptions& options) {
 }
 
 }  // namespace treadle::internal
+
+namespace treadle {
+
+nlohmann::json shared_conditions(const Runtime& runtime, const nlohmann::json& resolved,
+                                 const std::string& communicator) {
+  nlohmann::json slots = resolved.is_null() ? nlohmann::json::object() : resolved;
+  slots["communicator"] = {{"use", communicator}};
+  const auto plugins = used_plugins(runtime.catalog(), runtime.schemas(), slots);
+  return {
+      {"environment", internal::program_record(PluginLock::of(plugins))},
+      {"document", resolved.is_null() ? nlohmann::json()
+                                      : internal::document_identity(runtime.registry(), resolved)}};
+}
+
+std::vector<std::string> shared_differences(const nlohmann::json& first, const nlohmann::json& its,
+                                            std::int64_t rank) {
+  const std::string name = "rank " + std::to_string(rank);
+  std::vector<std::string> found = internal::differences(
+      first.at("environment"), its.at("environment"),
+      {" is ", " in rank 0 and ", " in " + name, " is used in " + name + " and not in rank 0"});
+  for (std::string& sentence : found) {
+    if (sentence.starts_with("cpu_capability "))
+      sentence += " (set ATEN_CPU_CAPABILITY to the lesser of them on all hosts)";
+  }
+  for (const internal::DocumentChange& change :
+       internal::document_changes(first.at("document"), its.at("document")))
+    found.push_back("of rank 0, the document's " + change.text + " in " + name);
+  return found;
+}
+
+}  // namespace treadle

@@ -2,8 +2,11 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <treadle/core/distributed/communicator.h>
+#include <treadle/core/history/timeline.h>
+#include <treadle/host/record/run_result.h>
 #include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/run_options.h>
 
@@ -18,6 +21,16 @@ namespace treadle::internal {
 void expect_same_conditions(Communicator& communicator, const RunConditions& conditions,
                             bool allow_differences,
                             const std::function<void(const std::string&)>& note);
+
+/// The hosts of all processes, by rank.
+std::vector<std::string> hosts_by_rank(Communicator& communicator);
+
+/// "3 processes train together: ranks 0-1 on node-1, rank 2 on node-2"
+std::string group_text(const std::vector<std::string>& hosts);
+
+/// Which part of their time the processes have spent in exchanges by now, by rank. Empty where one
+/// of them is gone: what they have trained does not depend on it. Throws nothing.
+std::vector<RankTime> times_by_rank(Communicator& communicator, const Timeline& timeline);
 
 /// Opens the run at `path`. Of several processes that of rank 0 does; each other one is sent its
 /// files, of which it makes a private run in `options.output`: they need no file system together.

@@ -8,6 +8,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
+#include "context/shared_run.h"
 #include "events/trace.h"
 #include "fit/fit_runner.h"
 #include "result/json_path.h"
@@ -135,7 +136,7 @@ RunOutcome RunSession::run() {
   }
   try {
     if (!trace.empty())
-      write_trace(run_.timeline, trace);
+      write_trace(run_.timeline, trace, run_.hosts);
   } catch (const StorageError&) {
     if (!failure)
       throw;  // else what ended the run is the news
@@ -215,15 +216,17 @@ void RunSession::note_ended_study() {
 }
 
 void RunSession::write_result() {
+  ProcessFacts facts{baseline_memory_};
+  if (!run_.hosts.empty())  // in all processes, before one of them can fail
+    facts.ranks = times_by_rank(*run_.options.communicator, run_.timeline);
   run_.log.drain();  // the files are read
   has_ended_ = true;
   if (!run_.options.is_first_rank())
     return;
   if (study_ && !study_->has_best_run())  // another process has the result
     return;
-  result_ =
-      write_run_result(run_, study_ ? study_->best_run() : *plan_, study_ ? &*study_ : nullptr,
-                       ensemble_ ? &*ensemble_ : nullptr, baseline_memory_);
+  result_ = write_run_result(run_, study_ ? study_->best_run() : *plan_,
+                             study_ ? &*study_ : nullptr, ensemble_ ? &*ensemble_ : nullptr, facts);
 }
 
 }  // namespace treadle::internal

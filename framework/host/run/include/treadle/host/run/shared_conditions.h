@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <treadle/host/run/runtime.h>
+
+/// What processes must have in common to train together, before any data is read: for checks. A
+/// training compares it again, and its data.
+namespace treadle {
+
+/// "environment", with keys of environment.json: versions of Treadle, libtorch and BLAS, the
+/// kernels for this processor, the plugins of the document and of the component `communicator`.
+/// "document": what its bits depend on. `resolved`: null without a document.
+nlohmann::json shared_conditions(const Runtime& runtime, const nlohmann::json& resolved,
+                                 const std::string& communicator);
+
+/// A sentence for each difference between the conditions of rank 0 and those of `rank` that changes
+/// bits. Empty: they may train together.
+std::vector<std::string> shared_differences(const nlohmann::json& first, const nlohmann::json& its,
+                                            std::int64_t rank);
+
+}  // namespace treadle
