@@ -1,15 +1,11 @@
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include <treadle/base/error.h>
-#include <treadle/base/json_text.h>
 #include <treadle/base/system/host_name.h>
-#include <treadle/engine/shard_group.h>
 #include <treadle/host/launch/group_report.h>
 #include <treadle/host/run/shared_conditions.h>
 
@@ -74,17 +70,6 @@ Json facts_of(const PlannedTraining& plan, const SharedTraining& shared) {
            shared_conditions(plan.runtime(), plan.document(), shared.communicator_name())}};
 }
 
-std::vector<Json> gathered(Communicator& communicator, const Json& mine) {
-  engine::ShardGroup group(communicator, static_cast<std::size_t>(communicator.world_size()));
-  const std::string text = mine.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::vector<Json> all;
-  for (const std::vector<std::byte>& bytes : group.gather(std::as_bytes(std::span(text)))) {
-    all.push_back(
-        parse_json(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
-  }
-  return all;
-}
-
 launch::GroupReport report_of(const std::vector<Json>& facts) {
   launch::GroupReport report;
   std::vector<Json> seen;  // conditions: the ranks of a host have the same
@@ -110,13 +95,6 @@ launch::GroupReport report_of(const std::vector<Json>& facts) {
   return report;
 }
 
-/// Refuses what a training of this document would refuse in its first step.
-void expect_enough_shards(Communicator& communicator, const Json& resources) {
-  const Json shards = resources.value("shards", Json("auto"));
-  if (shards.is_number_integer())
-    engine::ShardGroup(communicator, shards.get<std::size_t>());
-}
-
 }  // namespace
 
 void report_group(const CommandLine& line) {
@@ -130,14 +108,15 @@ void report_group(const CommandLine& line) {
   }
   Communicator* const communicator = options.communicator;
   const Json mine = facts_of(plan, shared);
-  launch::GroupReport report =
-      report_of(communicator == nullptr ? std::vector<Json>{mine} : gathered(*communicator, mine));
+  launch::GroupReport report = report_of(
+      communicator == nullptr ? std::vector<Json>{mine} : from_all_ranks(*communicator, mine));
   report.communicator = shared.communicator_name();
   ErrorKind refused = ErrorKind::kTraining;
   if (communicator != nullptr) {
     report.speed = measure_group(*communicator);
     try {
-      expect_enough_shards(*communicator, plan.resources());
+      if (plan.workflow())
+        expect_shareable(*communicator, plan.document());
     } catch (const Error& error) {
       refused = error.kind();
       report.problems.emplace_back(error.what());

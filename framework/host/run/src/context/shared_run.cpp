@@ -13,10 +13,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/system/host_name.h>
-#include <treadle/host/catalog/plugin_lock.h>
 #include <treadle/host/run/shared_conditions.h>
-
-#include "runtime/run_record.h"
 
 namespace treadle::internal {
 namespace {
@@ -33,25 +30,6 @@ std::string said_by_first(Communicator& communicator, std::string text) {
   text.resize(size);
   communicator.broadcast(std::as_writable_bytes(std::span(text)), 0);
   return text;
-}
-
-/// The text of each rank.
-std::vector<std::string> said_by_all(Communicator& communicator, const std::string& text) {
-  std::vector<std::string> all;
-  for (std::int64_t rank = 0; rank < communicator.world_size(); ++rank) {
-    std::string said = rank == communicator.rank() ? text : std::string();
-    std::uint64_t size = said.size();
-    communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), rank);
-    said.resize(size);
-    communicator.broadcast(std::as_writable_bytes(std::span(said)), rank);
-    all.push_back(std::move(said));
-  }
-  return all;
-}
-
-/// Names of hosts may be any bytes.
-std::string text_of(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string content_of(const fs::path& file) {
@@ -96,12 +74,10 @@ void expect_same_conditions(Communicator& communicator, const RunConditions& con
                             const std::function<void(const std::string&)>& note) {
   const nlohmann::json mine{{"environment", conditions.environment()},
                             {"document", conditions.document()}};
-  const std::vector<std::string> all = said_by_all(communicator, mine.dump());
-  const nlohmann::json first = nlohmann::json::parse(all.front());
+  const std::vector<nlohmann::json> all = from_all_ranks(communicator, mine);
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    const nlohmann::json its = nlohmann::json::parse(all[rank]);
     const std::vector<std::string> found =
-        shared_differences(first, its, static_cast<std::int64_t>(rank));
+        shared_differences(all.front(), all[rank], static_cast<std::int64_t>(rank));
     if (found.empty())
       continue;
     std::string text;
@@ -118,7 +94,10 @@ void expect_same_conditions(Communicator& communicator, const RunConditions& con
 }
 
 std::vector<std::string> hosts_by_rank(Communicator& communicator) {
-  return said_by_all(communicator, host_name());
+  std::vector<std::string> hosts;
+  for (const nlohmann::json& host : from_all_ranks(communicator, host_name()))
+    hosts.push_back(host.get<std::string>());
+  return hosts;
 }
 
 std::string group_text(const std::vector<std::string>& hosts) {
@@ -145,8 +124,7 @@ std::vector<RankTime> times_by_rank(Communicator& communicator, const Timeline& 
   std::vector<RankTime> times;
   try {
     const nlohmann::json mine{own.host, own.exchange_seconds, own.waiting_share};
-    for (const std::string& said : said_by_all(communicator, text_of(mine))) {
-      const nlohmann::json its = nlohmann::json::parse(said);
+    for (const nlohmann::json& its : from_all_ranks(communicator, mine)) {
       times.push_back(
           {its.at(0).get<std::string>(), its.at(1).get<double>(), its.at(2).get<double>()});
     }
@@ -177,34 +155,3 @@ RunFolder open_together(const fs::path& path, const RunOptions& options) {
 }
 
 }  // namespace treadle::internal
-
-namespace treadle {
-
-nlohmann::json shared_conditions(const Runtime& runtime, const nlohmann::json& resolved,
-                                 const std::string& communicator) {
-  nlohmann::json slots = resolved.is_null() ? nlohmann::json::object() : resolved;
-  slots["communicator"] = {{"use", communicator}};
-  const auto plugins = used_plugins(runtime.catalog(), runtime.schemas(), slots);
-  return {
-      {"environment", internal::program_record(PluginLock::of(plugins))},
-      {"document", resolved.is_null() ? nlohmann::json()
-                                      : internal::document_identity(runtime.registry(), resolved)}};
-}
-
-std::vector<std::string> shared_differences(const nlohmann::json& first, const nlohmann::json& its,
-                                            std::int64_t rank) {
-  const std::string name = "rank " + std::to_string(rank);
-  std::vector<std::string> found = internal::differences(
-      first.at("environment"), its.at("environment"),
-      {" is ", " in rank 0 and ", " in " + name, " is used in " + name + " and not in rank 0"});
-  for (std::string& sentence : found) {
-    if (sentence.starts_with("cpu_capability "))
-      sentence += " (set ATEN_CPU_CAPABILITY to the lesser of them on all hosts)";
-  }
-  for (const internal::DocumentChange& change :
-       internal::document_changes(first.at("document"), its.at("document")))
-    found.push_back("of rank 0, the document's " + change.text + " in " + name);
-  return found;
-}
-
-}  // namespace treadle

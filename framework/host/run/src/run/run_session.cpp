@@ -7,6 +7,7 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/host/run/shared_conditions.h>
 
 #include "context/shared_run.h"
 #include "events/trace.h"
@@ -36,24 +37,6 @@ bool has_results(const SearchSettings& search) {
          !search.storage->results(search.study, 0).empty();
 }
 
-/// Processes that share the steps of all trials decide alike, so by nothing that one of them alone
-/// knows.
-void expect_shareable(const SearchSettings& search) {
-  constexpr const char* kRemedy =
-      "; leave it out, or start one process for each trial instead: \"storage\" in \"search\", and "
-      "workflow-runner tune --join";
-  if (search.seconds) {
-    throw UsageError(std::string("processes that share training steps cannot keep search.budget."
-                                 "time, since each has its own clock") +
-                     kRemedy);
-  }
-  if (search.storage) {
-    throw UsageError(std::string("processes that share training steps cannot share a study as well "
-                                 "(search.storage)") +
-                     kRemedy);
-  }
-}
-
 /// As `tune --join` takes it. An address may have a password, so of a server its kind alone.
 std::string storage_text(const nlohmann::json& slot) {
   const auto kind = slot.at("use").get<std::string>();
@@ -68,8 +51,8 @@ RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const 
     : baseline_memory_(resident_memory_bytes()),
       run_(runtime, std::move(workflow), options, std::move(folder), resumed),
       search_settings_(search_of(runtime, run_.workflow())) {
-  if (options.communicator != nullptr && search_settings_)
-    expect_shareable(*search_settings_);
+  if (options.communicator != nullptr)
+    expect_shareable(*options.communicator, run_.workflow().resolved);
 }
 
 engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSession* session) {

@@ -6,11 +6,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/core/distributed/communicator.h>
 #include <treadle/host/run/runtime.h>
 
-/// What processes must have in common to train together, before any data is read: for checks. A
-/// training compares it again, and its data.
+/// What processes need to train together, before any data is read: for checks. A training looks at
+/// it again, and at its data.
 namespace treadle {
+
+/// What each process gives, by rank: a call of all. Throws CommunicationError.
+std::vector<nlohmann::json> from_all_ranks(Communicator& communicator, const nlohmann::json& mine);
+
+/// Throws the error with which a training of this document by these processes would end: too few
+/// shards (where the document has their number), a search that only one process can carry out.
+void expect_shareable(Communicator& communicator, const nlohmann::json& resolved);
 
 /// "environment", with keys of environment.json: versions of Treadle, libtorch and BLAS, the
 /// kernels for this processor, the plugins of the document and of the component `communicator`.
