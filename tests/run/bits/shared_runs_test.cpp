@@ -126,7 +126,7 @@ TEST(SharedRun, SearchesWithTheSameTrials) {
   EXPECT_EQ(bits_of_processes(runtime, document, 2), alone);
 }
 
-/// Of rank 0, with what it noted.
+/// A run as rank 0 has it, with its notes.
 struct Traced {
   RunOutcome outcome;
   nlohmann::json trace;
