@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 using Bytes = std::vector<std::byte>;
 
 /// Of an all-to-all, for each process: well above what the buffers of sockets hold.
-constexpr std::size_t kManyBytes = std::size_t{8} << 20;
+constexpr std::size_t kManyBytes = std::size_t{4} << 20;
 /// About the size of a step's first message without gradients.
 constexpr std::size_t kHeaderBytes = 256;
 
