@@ -14,6 +14,8 @@
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
 
+#include "step/process_failure.h"
+
 namespace treadle::engine {
 namespace {
 
@@ -34,37 +36,6 @@ struct Header {
   std::uint8_t save = 0;
   std::uint8_t padding[5] = {};
 };
-
-struct Failure {
-  ErrorKind kind = ErrorKind::kInternal;
-  std::string message;
-};
-
-Failure failure_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& known) {
-    return {known.kind(), known.what()};
-  } catch (const std::exception& other) {
-    return {ErrorKind::kTraining, other.what()};
-  }
-}
-
-/// An error of another process is of the same kind here.
-[[noreturn]] void throw_again(const Failure& failure, std::int64_t rank) {
-  const std::string message =
-      failure.message + " (in the process of rank " + std::to_string(rank) + ")";
-  switch (failure.kind) {
-    case ErrorKind::kPlugin:
-      throw PluginError(message);
-    case ErrorKind::kData:
-      throw DataError(message);
-    case ErrorKind::kStorage:
-      throw StorageError(message);
-    default:
-      throw TrainingError(message);
-  }
-}
 
 std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
@@ -136,10 +107,7 @@ struct ShardExchange::Layout {
     touched = sizeof(Header);
     losses = touched + (size_of_touched(arena) + 7) / 8 * 8;
     numbers_of_shard = 2 * exchange.terms_ + 2;
-    const std::size_t most_shards =
-        (exchange.group_.shards() + static_cast<std::size_t>(exchange.group_.world_size()) - 1) /
-        static_cast<std::size_t>(exchange.group_.world_size());
-    gradients = losses + most_shards * numbers_of_shard * sizeof(double);
+    gradients = losses + exchange.group_.most_shards() * numbers_of_shard * sizeof(double);
     gradients = (gradients + 63) / 64 * 64;
     bytes_of_sum = arena.gradients().nbytes();
     size = gradients + (exchange.is_small_ ? most_of(exchange.sums_) * bytes_of_sum : 0);
@@ -181,7 +149,7 @@ std::vector<ShardLoss> ShardExchange::exchange(const Part& part) {
   const at::NoGradGuard no_gradients;
   nlohmann::json own_more;
   if (part.error) {
-    const Failure failure = failure_of(part.error);
+    const ProcessFailure failure = failure_of(part.error);
     own_more["failure"] = {static_cast<int>(failure.kind), failure.message};
   }
   for (std::size_t i = 0; i < part.losses.size() && !part.error; ++i) {

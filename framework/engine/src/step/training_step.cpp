@@ -30,6 +30,7 @@
 #include "grouped_update.h"
 #include "plan/isolated.h"
 #include "step/shard_exchange.h"
+#include "step/step_weights.h"
 #include "step_numbers.h"
 
 namespace treadle::engine {
@@ -192,12 +193,12 @@ class TrainingStep::ShardGraph {
   }
 
   /// Afterwards the model's arena has the gradients of all shards.
-  void run(Model& model, const Batch& batch) {
+  void run(Model& model, const StepRows& rows) {
     for (std::size_t i = 0; i < arenas_.size(); ++i) {
       arenas_[i]->freeze_like(step_.arena_);
       step_.shards_[i + 1]->follow(model);
     }
-    batch_ = &batch;
+    rows_ = &rows;
     stream_ = current_stream(step_.arena_.parameters().device());
     isolated([&] { start_.try_put(flow::continue_msg()); });
     graph_.wait_for_all();
@@ -218,7 +219,7 @@ class TrainingStep::ShardGraph {
     try {
       const StreamScope on_stream(stream_);
       ParameterArena& arena = index == 0 ? step_.arena_ : *arenas_[index - 1];
-      isolated([&] { step_.shards_[index]->run_in(arena, step_.rows_of(index, *batch_)); });
+      isolated([&] { step_.shards_[index]->run_in(arena, rows_->shards[index]); });
     } catch (...) {
       errors_[index] = std::current_exception();
     }
@@ -243,7 +244,7 @@ class TrainingStep::ShardGraph {
   std::vector<std::unique_ptr<ParameterArena>> arenas_;  // of the replicas
   std::vector<const ParameterArena*> terms_;
   std::vector<std::exception_ptr> errors_;
-  const Batch* batch_ = nullptr;
+  const StepRows* rows_ = nullptr;
   c10::Stream stream_ = current_stream(c10::kCPU);  // of the training thread
 
   flow::graph graph_;
@@ -262,7 +263,7 @@ class TrainingStep::Repeated final : public CapturableStep {
   }
 
   void begin(const StepNumber& number) override { step_.begin(number); }
-  void work(const Batch& batch) override { step_.work(batch); }
+  void work(const StepRows& rows) override { step_.work(rows); }
 
   Memory memory() override {
     Memory all;
@@ -356,6 +357,7 @@ TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optim
         *group_, model, graph_ ? graph_->arenas() : std::vector<ParameterArena*>{&arena_},
         std::max(objective.terms().size(), std::size_t{1}), in_ranges);
   }
+  needs_weights_ = objective.needs_weights() || may_add_losses(model);
   number_ = std::make_unique<StepNumber>();
   if (options.capture == nullptr)
     return;
@@ -502,13 +504,19 @@ std::size_t TrainingStep::shards() const {
   return group_ == nullptr ? shards_.size() : group_->shards();
 }
 
-/// Of the batch, those of a shard that is here.
-Batch TrainingStep::rows_of(std::size_t index, const Batch& batch) const {
-  const auto place = static_cast<std::int64_t>(first_shard() + index);
-  const auto count = static_cast<std::int64_t>(shards());
-  const std::int64_t begin = batch.size() * place / count;
-  const std::int64_t end = batch.size() * (place + 1) / count;
-  return batch.slice(begin, end - begin);
+/// As views.
+StepRows TrainingStep::shards_of(const Batch& batch) const {
+  StepRows rows{batch.size()};
+  if (shards() == 1) {
+    rows.shards.push_back(batch);
+    return rows;
+  }
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    const std::int64_t begin = StepRows::begin_of(first_shard() + i, shards(), rows.count);
+    const std::int64_t end = StepRows::begin_of(first_shard() + i + 1, shards(), rows.count);
+    rows.shards.push_back(batch.slice(begin, end - begin));
+  }
+  return rows;
 }
 
 Stateful& TrainingStep::slots() {
@@ -600,7 +608,7 @@ void TrainingStep::advance_float8_scales() {
   scales->advance();
 }
 
-bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,
+bool TrainingStep::run(const StepRows& rows, std::int64_t step, double learning_rate,
                        std::uint64_t seed, std::span<const double> group_rates,
                        const StepTask& task) {
   task_ = task;
@@ -611,17 +619,17 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
   }
   const StepNumber number{step, learning_rate, seed, {group_rates.begin(), group_rates.end()}};
   if (timeline_ != nullptr)
-    timeline_->count_rows(batch.size());
+    timeline_->count_rows(rows.count);
   if (!repeated_) {
     begin(number);
-    return work(batch);
+    return work(rows);
   }
   for (const auto& shard : shards_)
     shard->logged_by_step.clear();
   bool updated = true;
-  if (!captured_ || !captured_->run(batch, number)) {
+  if (!captured_ || !captured_->run(rows, number)) {
     begin(number);
-    updated = work(batch);
+    updated = work(rows);
   }
   for (const auto& shard : shards_)
     shard->logged.add(shard->logged_by_step);
@@ -639,17 +647,14 @@ void TrainingStep::begin(const StepNumber& number) {
 }
 
 /// All of a step that a device may record.
-bool TrainingStep::work(const Batch& batch) {
-  const bool is_objective = task_.loss == nullptr;
-  Objective::Scales scales =
-      is_objective ? Objective::Scales(objective_, batch) : Objective::Scales();
-  if (precision_.scales_loss) {
-    scales.multiply(
-        numbers_now_->scale_loss(is_objective ? objective_.positions(batch) : batch.size()));
-  }
+bool TrainingStep::work(const StepRows& rows) {
+  TREADLE_EXPECTS(rows.error || rows.shards.size() == shards_.size(),
+                  "a step has rows for each shard that is here");
+  std::exception_ptr error = rows.error;
+  const Objective::Scales scales = scales_of(rows, error);
   for (const auto& shard : shards_)
     shard->set_task(task_.loss, &scales);
-  run_shards(batch);
+  run_shards(rows, error);
   advance_float8_scales();
   const bool updated = finish();
   if (task_.is_averaged && updated)
@@ -657,14 +662,40 @@ bool TrainingStep::work(const Batch& batch) {
   return updated;
 }
 
+/// Of several shards the weights are added in their order, wherever they are. `error`: what was
+/// thrown here.
+Objective::Scales TrainingStep::scales_of(const StepRows& rows, std::exception_ptr& error) {
+  const bool is_objective = task_.loss == nullptr;
+  Objective::Scales scales;
+  std::int64_t positions = rows.count;
+  if (is_objective && shards() == 1) {
+    if (!error) {
+      scales = Objective::Scales(objective_, rows.shards.front());
+      positions = objective_.positions(rows.shards.front());
+    }
+  } else if (is_objective) {
+    StepWeights weights;
+    if (needs_weights_ || precision_.scales_loss) {
+      const Timeline::Span span(group_ != nullptr ? timeline_ : nullptr, Phase::kExchange);
+      weights = weights_of(objective_, rows, group_, device(), error);
+      positions = weights.positions;
+    }
+    scales = Objective::Scales(objective_, std::move(weights.of_terms), rows.count);
+  }
+  if (precision_.scales_loss)
+    scales.multiply(numbers_now_->scale_loss(positions));
+  return scales;
+}
+
 /// Forward and backward of all shards, whose losses are then in `losses_`.
-void TrainingStep::run_shards(const Batch& batch) {
-  std::exception_ptr error;
+void TrainingStep::run_shards(const StepRows& rows, std::exception_ptr error) {
   try {
+    if (error)
+      std::rethrow_exception(error);
     if (graph_) {
-      graph_->run(model_, batch);
+      graph_->run(model_, rows);
     } else {
-      shards_.front()->run_in(arena_, exchange_ ? rows_of(0, batch) : batch);
+      shards_.front()->run_in(arena_, rows.shards.front());
     }
   } catch (...) {
     if (!exchange_)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include <treadle/core/validation/metric_computer.h>
 #include <treadle/engine/loss_scale.h>
 #include <treadle/engine/loss_totals.h>
+#include <treadle/engine/step_rows.h>
 
 namespace treadle::engine {
 
@@ -98,8 +100,8 @@ struct StepRecord {
 /// The objective's sum is back-propagated and divided by its weight once, in the update, so ragged
 /// batches, padding and weights are exact.
 ///
-/// With replicas a batch is cut into as many shards as there are models, all but equal in rows.
-/// They run at once, as a flow graph: forward and backward of each → gradients added in the order
+/// With replicas a step has as many shards as there are models, all but equal in rows. They run at
+/// once, as a flow graph: forward and backward of each → gradients added in the order
 /// of the shards → clip and update. The replicas' parameters are the model's own, their gradients
 /// are not. The result depends on the number of shards and never on the number of workers. Batch
 /// normalization sees the rows of its shard; the first shard's running statistics are the model's.
@@ -124,8 +126,13 @@ class TrainingStep {
   ///
   /// `group_rates`: one for each of StepOptions::groups; empty: all in proportion to
   /// `learning_rate`, by the rates of their optimizers.
-  bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed,
+  bool run(const StepRows& rows, std::int64_t step, double learning_rate, std::uint64_t seed,
            std::span<const double> group_rates = {}, const StepTask& task = {});
+  /// The same of a batch that is not cut into shards yet, and is whole in every process.
+  bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed,
+           std::span<const double> group_rates = {}, const StepTask& task = {}) {
+    return run(shards_of(batch), step, learning_rate, seed, group_rates, task);
+  }
 
   /// Of the steps for the objective. Waits for the device where the numbers are there, and reads
   /// all of them at once.
@@ -184,10 +191,11 @@ class TrainingStep {
   class Repeated;
 
   void begin(const StepNumber& number);
-  bool work(const Batch& batch);
-  void run_shards(const Batch& batch);
+  bool work(const StepRows& rows);
+  Objective::Scales scales_of(const StepRows& rows, std::exception_ptr& error);
+  void run_shards(const StepRows& rows, std::exception_ptr error);
   std::size_t first_shard() const;
-  Batch rows_of(std::size_t shard, const Batch& batch) const;
+  StepRows shards_of(const Batch& batch) const;
   StateDict of_all_shards(StateDict own) const;
   StateDict logged_by_shards() const;
   bool finish();
@@ -209,6 +217,7 @@ class TrainingStep {
   std::vector<ShardLoss> losses_;  // of the shards of a step
   WeightAverage* average_ = nullptr;
   Measured is_measured_ = {};
+  bool needs_weights_ = false;          // of the whole step, where it has several shards
   StepTask task_ = {};                  // of the step
   StepNumbers* numbers_now_ = nullptr;  // of the step
   std::unique_ptr<StepNumber> number_;  // of the step
