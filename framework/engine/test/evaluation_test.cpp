@@ -139,7 +139,7 @@ Seen evaluated(Model& model, std::int64_t batches, int workers, std::stop_token 
 }
 
 /// Says that its batches have nothing to do with each other.
-class Independent final : public Linear, public KeepsState {
+class Stateless final : public Linear, public KeepsState {
  public:
   using Linear::Linear;
   bool keeps_state() const override { return false; }
@@ -214,7 +214,7 @@ void expect_same(const Seen& one, const Seen& other) {
 
 TEST(Evaluate, GivesProcessesThatDivideItTheResultsOfOne) {
   std::atomic<int> forwards{0};
-  Independent model([&](const Inputs&, Outputs&, ForwardContext&) { ++forwards; });
+  Stateless model([&](const Inputs&, Outputs&, ForwardContext&) { ++forwards; });
   model.eval();
   for (const std::int64_t batches : {0, 1, 3, 11, 30}) {
     const Seen alone = evaluated(model, batches, 1);
@@ -241,7 +241,7 @@ TEST(Evaluate, DividesNoModelThatMayKeepAState) {
 }
 
 TEST(Evaluate, ThrowsInAllProcessesWhatTheFirstBatchInOrderThrew) {
-  Independent model([](const Inputs& inputs, Outputs&, ForwardContext&) {
+  Stateless model([](const Inputs& inputs, Outputs&, ForwardContext&) {
     for (const std::int64_t number : {4, 5, 7}) {
       if (at::equal(inputs[0], inputs_of_batch(number)))
         throw DataError("batch " + std::to_string(number) + " is wrong");
