@@ -171,7 +171,8 @@ TEST(BatchPipeline, PreparesTheShardsOfAProcessAsOneProcessPreparesAll) {
           parts[i].push_back(own[i]);
       }
       for (std::size_t i = 0; i < steps.size(); ++i)
-        EXPECT_TRUE(at::equal(at::cat(parts[i]), steps[i])) << processes << " processes, step " << i;
+        EXPECT_TRUE(at::equal(at::cat(parts[i]), steps[i]))
+            << processes << " processes, step " << i;
     }
     BatchPipeline resumed = open();
     EXPECT_TRUE(at::equal(read_steps(resumed, 1, {1, 3}, 4).front(), [&] {
