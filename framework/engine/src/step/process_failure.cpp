@@ -1,5 +1,9 @@
 #include "step/process_failure.h"
 
+#include <c10/util/Exception.h>
+
+#include <treadle/core/components/plugin_call.h>
+
 namespace treadle::engine {
 
 ProcessFailure failure_of(const std::exception_ptr& error) {
@@ -7,6 +11,8 @@ ProcessFailure failure_of(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const Error& known) {
     return {known.kind(), known.what()};
+  } catch (const c10::Error& error_of_libtorch) {
+    return {ErrorKind::kTraining, words_of(error_of_libtorch)};
   } catch (const std::exception& other) {
     return {ErrorKind::kTraining, other.what()};
   }
