@@ -1,10 +1,13 @@
 // A run that several processes train together, here threads: the bits of one process.
 #include <filesystem>
+#include <fstream>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
+#include <treadle/host/run/pipeline.h>
 #include <treadle/testing/distributed/thread_communicator.h>
 
 #include "workspace.h"
@@ -117,6 +120,84 @@ TEST(SharedRun, SearchesWithTheSameTrials) {
   const std::string alone = bits_of_processes(runtime, document, 1);
 
   EXPECT_EQ(bits_of_processes(runtime, document, 2), alone);
+}
+
+/// A teacher whose answers a student learns, in `folder`.
+Pipeline teacher_and_student(const std::filesystem::path& folder) {
+  std::ofstream rows(folder / "rows.csv");
+  std::ofstream questions(folder / "questions.csv");
+  rows << "a,b,y\n";
+  questions << "a,b\n";
+  for (int i = 0; i < 60; ++i) {
+    const double a = i * 37 % 50 / 25.0 - 1;
+    const double b = i * 11 % 40 / 20.0 - 1;
+    rows << a << ',' << b << ',' << a * b + a << '\n';
+    questions << b << ',' << a << '\n';
+  }
+  return Pipeline::read(Document::from_json(nlohmann::json::parse(R"({
+    "treadle": 1, "name": "distil", "seed": 3,
+    "data": {"use": "csv", "path": "rows.csv", "target": "y"},
+    "model": {"use": "mlp", "hidden": [8]},
+    "training": {"use": "standard", "epochs": 4, "batch_size": 8, "checkpoint": {"every": "3st"}},
+    "resources": {"workers": 1, "shards": 4},
+    "stages": {
+      "student": {"run": {"data": {"path": "stage:answers/predictions.csv", "columns": ["a", "b"]}}},
+      "answers": {"predict": {"model": "stage:teacher", "data": "questions.csv", "keep": ["a", "b"]}},
+      "teacher": {"run": {}}
+    }})"),
+                                            folder));
+}
+
+std::string bits_of(const PipelineOutcome& outcome) {
+  std::string bits;
+  for (const StageResult& stage : outcome.result.stages)
+    bits += stage.stage + (stage.kind == "run" ? testing::bits_of(stage.folder) : "");
+  return bits;
+}
+
+TEST(SharedRun, OfStagesGivesTheBitsOfOneProcessAndGoesOnWithAnyNumber) {
+  const Runtime runtime;
+  const Workspace data;
+  const Pipeline pipeline = teacher_and_student(data.folder());
+  const Workspace alone;
+  const std::string whole = bits_of(run_pipeline(runtime, pipeline, alone.options()));
+
+  const Workspace workspace;
+  std::stop_source stop;
+  const auto stopping = at_ranks(2, [&](Communicator& communicator) {
+    const Workspace own;
+    RunOptions options = communicator.rank() == 0 ? workspace.options() : own.options();
+    options.communicator = &communicator;
+    // In the student, which has 40 steps as the teacher.
+    int steps = 0;
+    options.hooks.on_step = [&](const FitId&, const StepProgress&) {
+      if (++steps == 50)
+        stop.request_stop();
+    };
+    if (communicator.rank() == 1)
+      options.stop = stop.get_token();
+    run_pipeline(runtime, pipeline, options);
+  });
+  EXPECT_THAT(stopping, Each(::testing::HasSubstr("stopped"))) << "in every process";
+  const auto folder = *std::filesystem::directory_iterator(workspace.folder() / "runs");
+  std::string resumed;
+  std::vector<bool> taken_over;
+  const auto errors = at_ranks(3, [&](Communicator& communicator) {
+    const Workspace own;
+    RunOptions options = own.options();
+    options.communicator = &communicator;
+    const std::filesystem::path its = communicator.rank() == 0 ? folder.path() : "nowhere";
+    EXPECT_TRUE(is_pipeline_folder(its, &communicator));
+    const PipelineOutcome outcome = resume_pipeline(runtime, its, options);
+    if (communicator.rank() != 0)
+      return;
+    resumed = bits_of(outcome);
+    for (const StageResult& stage : outcome.result.stages)
+      taken_over.push_back(stage.reused);
+  });
+  EXPECT_THAT(errors, Each(""));
+  EXPECT_THAT(taken_over, ::testing::ElementsAre(true, true, false));
+  EXPECT_EQ(resumed, whole);
 }
 
 TEST(SharedRun, RefusesProcessesWithAnotherDocument) {

@@ -22,7 +22,6 @@
 #include <treadle/tensor/eval_mode_guard.h>
 
 #include "plan/isolated.h"
-#include "session/evaluated_batch.h"
 #include "session/evaluation_rounds.h"
 
 namespace treadle::engine {

@@ -1,14 +1,26 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <span>
 #include <vector>
 
+#include <treadle/core/data/batch.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/training/objective.h>
+#include <treadle/core/validation/predictions.h>
 #include <treadle/engine/shard_group.h>
 
-#include "session/evaluated_batch.h"
-
 namespace treadle::engine {
+
+/// A batch and its results.
+struct EvaluatedBatch {
+  Batch batch;
+  Outputs outputs;  ///< only where a loss needs those of all rows, or samples are drawn of them
+  Predictions predictions;
+  BatchLoss loss;
+  std::exception_ptr error;
+};
 
 /// An evaluation by several processes, in rounds: of `W` processes the one of rank r has every W-th
 /// batch from batch r on. After a round each process has the results of all of its batches, in the

@@ -100,26 +100,19 @@ std::size_t most_of(const std::vector<std::vector<ShardRange>>& sums) {
 
 }  // namespace
 
-/// The parts of a message behind its header.
-struct ShardExchange::Layout {
-  Layout(const ShardExchange& exchange) {
-    const ParameterArena& arena = *exchange.arenas_.front();
-    touched = sizeof(Header);
-    losses = touched + (size_of_touched(arena) + 7) / 8 * 8;
-    numbers_of_shard = 2 * exchange.terms_ + 2;
-    gradients = losses + exchange.group_.most_shards() * numbers_of_shard * sizeof(double);
-    gradients = (gradients + 63) / 64 * 64;
-    bytes_of_sum = arena.gradients().nbytes();
-    size = gradients + (exchange.is_small_ ? most_of(exchange.sums_) * bytes_of_sum : 0);
-  }
-
-  std::size_t touched = 0;
-  std::size_t losses = 0;
-  std::size_t numbers_of_shard = 0;  ///< rows, terms, their sums, their weights
-  std::size_t gradients = 0;
-  std::size_t bytes_of_sum = 0;
-  std::size_t size = 0;
-};
+ShardExchange::Layout ShardExchange::layout() const {
+  const ParameterArena& arena = *arenas_.front();
+  Layout layout;
+  layout.touched = sizeof(Header);
+  layout.losses = layout.touched + (size_of_touched(arena) + 7) / 8 * 8;
+  layout.numbers_of_shard = 2 * terms_ + 2;
+  layout.gradients =
+      layout.losses + group_.most_shards() * layout.numbers_of_shard * sizeof(double);
+  layout.gradients = (layout.gradients + 63) / 64 * 64;
+  layout.bytes_of_sum = arena.gradients().nbytes();
+  layout.size = layout.gradients + (is_small_ ? most_of(sums_) * layout.bytes_of_sum : 0);
+  return layout;
+}
 
 ShardExchange::ShardExchange(ShardGroup& group, Model& model, std::vector<ParameterArena*> arenas,
                              std::size_t terms, ParameterArena::Ranges for_ranges)
@@ -129,11 +122,11 @@ ShardExchange::ShardExchange(ShardGroup& group, Model& model, std::vector<Parame
       terms_(terms),
       for_ranges_(std::move(for_ranges)),
       sums_(sums_by_rank(group)),
-      is_small_(static_cast<std::int64_t>(arenas_.front()->gradients().nbytes()) <= kSmall) {
+      is_small_(static_cast<std::int64_t>(arenas_.front()->gradients().nbytes()) <= kSmall),
+      layout_(layout()) {
   TREADLE_EXPECTS(arenas_.size() == group.own().size(), "there is one arena for each own shard");
-  const std::size_t size = Layout(*this).size;
-  message_.resize(size);
-  messages_.resize(size * static_cast<std::size_t>(group.world_size()));
+  message_.resize(layout_.size);
+  messages_.resize(layout_.size * static_cast<std::size_t>(group.world_size()));
 }
 
 std::vector<ShardLoss> ShardExchange::run(const Part& part) {
@@ -209,7 +202,6 @@ void ShardExchange::add_own_gradients() {
 }
 
 void ShardExchange::write_message(const Part& part, std::span<const std::byte> more) {
-  const Layout layout(*this);
   ParameterArena& arena = *arenas_.front();
   std::fill(message_.begin(), message_.end(), std::byte{0});
   const ShardGroup::Signals& wishes = group_.wishes();
@@ -231,7 +223,7 @@ void ShardExchange::write_message(const Part& part, std::span<const std::byte> m
         std::any_of(arenas_.begin(), arenas_.end(),
                     [&](const ParameterArena* one) { return one->segments()[i].touched; });
     if (is_touched)
-      message_[layout.touched + i / 8] |= std::byte{1} << i % 8;
+      message_[layout_.touched + i / 8] |= std::byte{1} << i % 8;
   }
   std::vector<double> numbers;
   for (const ShardLoss& shard : part.losses) {
@@ -247,14 +239,14 @@ void ShardExchange::write_message(const Part& part, std::span<const std::byte> m
       numbers.push_back(term.weight.defined() ? term.weight.item<double>() : term.count);
     numbers.resize(numbers.size() + terms_ - terms.size());
   }
-  std::memcpy(message_.data() + layout.losses, numbers.data(), numbers.size() * sizeof(double));
+  std::memcpy(message_.data() + layout_.losses, numbers.data(), numbers.size() * sizeof(double));
   if (!is_small_)
     return;
-  std::byte* to = message_.data() + layout.gradients;
+  std::byte* to = message_.data() + layout_.gradients;
   for (const ShardRange& range : sums_[static_cast<std::size_t>(group_.rank())]) {
     const at::Tensor host = arenas_[range.first - group_.own().first]->gradients().cpu();
-    std::memcpy(to, host.data_ptr(), layout.bytes_of_sum);
-    to += layout.bytes_of_sum;
+    std::memcpy(to, host.data_ptr(), layout_.bytes_of_sum);
+    to += layout_.bytes_of_sum;
   }
 }
 
@@ -295,7 +287,6 @@ void ShardExchange::read_signals(std::int64_t step) const {
 
 std::vector<ShardLoss> ShardExchange::read_losses(
     const std::vector<std::vector<std::byte>>& more) const {
-  const Layout layout(*this);
   const c10::Device device = arenas_.front()->gradients().device();
   const auto number = [&](double value) {
     return at::scalar_tensor(value, at::TensorOptions(at::kDouble).device(device));
@@ -306,13 +297,13 @@ std::vector<ShardLoss> ShardExchange::read_losses(
     const std::byte* const message =
         messages_.data() + static_cast<std::size_t>(rank) * message_.size();
     for (std::size_t i = 0; i < touched.size(); ++i) {
-      if ((message[layout.touched + i / 8] & std::byte{1} << i % 8) != std::byte{0})
+      if ((message[layout_.touched + i / 8] & std::byte{1} << i % 8) != std::byte{0})
         touched[i] = true;
     }
-    std::vector<double> numbers(layout.numbers_of_shard * group_.shards_of(rank).size());
-    std::memcpy(numbers.data(), message + layout.losses, numbers.size() * sizeof(double));
+    std::vector<double> numbers(layout_.numbers_of_shard * group_.shards_of(rank).size());
+    std::memcpy(numbers.data(), message + layout_.losses, numbers.size() * sizeof(double));
     const std::size_t first = losses.size();
-    for (std::size_t at = 0; at < numbers.size(); at += layout.numbers_of_shard) {
+    for (std::size_t at = 0; at < numbers.size(); at += layout_.numbers_of_shard) {
       ShardLoss& loss = losses.emplace_back();
       loss.rows = static_cast<std::int64_t>(numbers[at]);
       for (std::size_t term = 0; term < static_cast<std::size_t>(numbers[at + 1]); ++term) {
@@ -336,15 +327,14 @@ std::vector<ShardLoss> ShardExchange::read_losses(
 
 /// Small ones: every process has all partial sums, and adds them.
 void ShardExchange::add_gathered() {
-  const Layout layout(*this);
   std::vector<ShardRange> sums;
   std::vector<std::byte*> blocks;
   for (std::size_t rank = 0; rank < sums_.size(); ++rank) {
-    std::byte* block = messages_.data() + rank * message_.size() + layout.gradients;
+    std::byte* block = messages_.data() + rank * message_.size() + layout_.gradients;
     for (const ShardRange& range : sums_[rank]) {
       sums.push_back(range);
       blocks.push_back(block);
-      block += layout.bytes_of_sum;
+      block += layout_.bytes_of_sum;
     }
   }
   const at::Tensor& gradients = arenas_.front()->gradients();

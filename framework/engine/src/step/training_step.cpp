@@ -9,11 +9,6 @@
 #include <utility>
 
 #include <c10/core/GradMode.h>
-#include <oneapi/tbb/blocked_range.h>
-#include <oneapi/tbb/flow_graph.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/partitioner.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
@@ -28,13 +23,13 @@
 
 #include "captured_steps.h"
 #include "grouped_update.h"
-#include "plan/isolated.h"
 #include "step/shard_exchange.h"
+#include "step/shard_graph.h"
+#include "step/step_shard.h"
 #include "step/step_weights.h"
 #include "step_numbers.h"
 
 namespace treadle::engine {
-namespace flow = oneapi::tbb::flow;
 namespace {
 
 std::string shard_name(std::size_t index) {
@@ -49,209 +44,7 @@ std::int64_t alignment_for(const Optimizer& optimizer, const std::vector<Paramet
   return alignment;
 }
 
-/// Divides a sum over a large arena among the workers.
-void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::int64_t)>& sum) {
-  constexpr std::int64_t kGrain = std::int64_t{1} << 15;  // a worker takes longer to wake for less
-  if (size < 2 * kGrain)
-    return sum(0, size);
-  // A thread that waits here must not pick up other work, such as another training.
-  isolated([&] {
-    oneapi::tbb::parallel_for(
-        oneapi::tbb::blocked_range<std::int64_t>(0, size, kGrain),
-        [&](const auto& range) { sum(range.begin(), range.end()); },
-        oneapi::tbb::simple_partitioner());
-  });
-}
-
 }  // namespace
-
-/// The state and the results of one shard of a step.
-class TrainingStep::Shard {
- public:
-  Shard(const GradientTask& task, const GradientStrategy* strategy, const Precision& precision)
-      : task_(task), strategy_(strategy), context_({}, precision) {
-    context_.set_log(&logged);
-  }
-
-  /// From now on a step can be recorded: it draws from the same generators as others, and logs for
-  /// itself, into `logged_by_step`.
-  void become_repeatable(c10::Device device) {
-    generators.emplace(device);
-    context_.set_log(&logged_by_step);
-  }
-
-  /// Before a step.
-  void seed(std::uint64_t seed) {
-    seed_ = seed;
-    if (generators)
-      generators->seed(seed);
-  }
-
-  /// For a replica, before a step: modes and buffers of the model.
-  void follow(Model& model) {
-    if (modules_.empty())
-      pair_up(model);
-    for (const auto& [its, mine] : modules_) {
-      if (mine->is_training() != its->is_training())
-        mine->train(its->is_training());
-    }
-    if (!has_buffers_)
-      return;
-    // Asked for anew: a module may give itself another tensor.
-    const at::NoGradGuard no_gradients;
-    const std::vector<at::Tensor> its_buffers = model.buffers();
-    std::vector<at::Tensor> my_buffers = task_.model->buffers();
-    for (std::size_t i = 0; i < my_buffers.size(); ++i)
-      my_buffers[i].copy_(its_buffers[i]);
-  }
-
-  /// `batch`: the rows of the shard.
-  void run(const Batch& batch) {
-    const at::AutoGradMode gradients(true);
-    const TaskRandom random = generators ? TaskRandom(*generators) : TaskRandom(seed_);
-    logged.weigh_by(batch.size());
-    logged_by_step.weigh_by(batch.size());
-    loss = {strategy_ != nullptr ? strategy_->add_gradients(task_, batch, context_)
-                                 : back_propagate(task_, batch, context_),
-            batch.size()};
-  }
-
-  /// From now on steps minimize this; null: the objective.
-  void set_task(const LossFunction* loss, const Objective::Scales* scales) {
-    task_.loss = loss;
-    task_.scales = scales;
-  }
-
-  /// The same with the gradients in `arena`. Without rows it has no part in the step.
-  void run_in(ParameterArena& arena, const Batch& batch) {
-    arena.zero_gradients();
-    loss = {};
-    if (batch.size() > 0)
-      run(batch);
-    arena.collect();
-  }
-
-  StateDict& model_state() { return context_.state(); }
-  /// Null where there are none to keep.
-  Float8Scales* float8_scales() const { return task_.model->float8_scales().get(); }
-
-  ShardLoss loss;  // of the step
-  LoggedValues logged;
-  LoggedValues logged_by_step;               // not yet in `logged`
-  std::optional<TaskGenerators> generators;  // nothing: steps are not repeated
-
- private:
-  void pair_up(Model& model) {
-    // A module sets the mode of those inside it, and comes before them.
-    const auto its_modules = model.modules();
-    const auto my_modules = task_.model->modules();
-    const std::size_t buffers = model.buffers().size();
-    if (its_modules.size() != my_modules.size() || buffers != task_.model->buffers().size()) {
-      throw TrainingError(
-          "a replica of the model has other layers or buffers than the model; a model "
-          "provider must create the same structure every time");
-    }
-    for (std::size_t i = 0; i < its_modules.size(); ++i)
-      modules_.emplace_back(its_modules[i], my_modules[i]);
-    has_buffers_ = buffers > 0;
-  }
-
-  GradientTask task_;
-  const GradientStrategy* const strategy_;
-  ForwardContext context_;
-  std::uint64_t seed_ = 0;
-  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, std::shared_ptr<torch::nn::Module>>>
-      modules_;  // the model's, the replica's
-  bool has_buffers_ = false;
-};
-
-/// start → each shard → reduce. Made once, run every step. Where other processes have shards too,
-/// those here are not added yet.
-class TrainingStep::ShardGraph {
- public:
-  ShardGraph(TrainingStep& step, const std::vector<Model*>& replicas)
-      : step_(step), start_(graph_), reduce_(graph_, [this](flow::continue_msg) { reduce(); }) {
-    for (Model* replica : replicas) {
-      arenas_.push_back(std::make_unique<ParameterArena>(*replica, step.arena_));
-      terms_.push_back(arenas_.back().get());
-    }
-    errors_.resize(step.shards_.size());
-    for (std::size_t i = 0; i < step.shards_.size(); ++i) {
-      nodes_.push_back(std::make_unique<Node>(graph_, [this, i](flow::continue_msg) { run(i); }));
-      flow::make_edge(start_, *nodes_.back());
-      flow::make_edge(*nodes_.back(), reduce_);
-    }
-  }
-  ~ShardGraph() { graph_.wait_for_all(); }
-
-  /// Of all shards here, in their order.
-  std::vector<ParameterArena*> arenas() {
-    std::vector<ParameterArena*> all{&step_.arena_};
-    for (const auto& arena : arenas_)
-      all.push_back(arena.get());
-    return all;
-  }
-
-  /// Afterwards the model's arena has the gradients of all shards.
-  void run(Model& model, const StepRows& rows) {
-    for (std::size_t i = 0; i < arenas_.size(); ++i) {
-      arenas_[i]->freeze_like(step_.arena_);
-      step_.shards_[i + 1]->follow(model);
-    }
-    rows_ = &rows;
-    stream_ = current_stream(step_.arena_.parameters().device());
-    isolated([&] { start_.try_put(flow::continue_msg()); });
-    graph_.wait_for_all();
-    for (std::exception_ptr& error : errors_) {
-      if (!error)
-        continue;
-      const std::exception_ptr first = error;
-      errors_.assign(errors_.size(), nullptr);
-      std::rethrow_exception(first);
-    }
-  }
-
- private:
-  using Node = flow::continue_node<flow::continue_msg>;
-
-  /// On any worker.
-  void run(std::size_t index) noexcept {
-    try {
-      const StreamScope on_stream(stream_);
-      ParameterArena& arena = index == 0 ? step_.arena_ : *arenas_[index - 1];
-      isolated([&] { step_.shards_[index]->run_in(arena, rows_->shards[index]); });
-    } catch (...) {
-      errors_[index] = std::current_exception();
-    }
-  }
-
-  void reduce() noexcept {
-    for (const std::exception_ptr& error : errors_) {
-      if (error)
-        return;
-    }
-    try {
-      const StreamScope on_stream(stream_);
-      const Timeline::Span span(step_.timeline_, Phase::kUpdate);
-      if (step_.group_ == nullptr)
-        step_.arena_.add_gradients(terms_, in_ranges);
-    } catch (...) {
-      errors_.front() = std::current_exception();
-    }
-  }
-
-  TrainingStep& step_;
-  std::vector<std::unique_ptr<ParameterArena>> arenas_;  // of the replicas
-  std::vector<const ParameterArena*> terms_;
-  std::vector<std::exception_ptr> errors_;
-  const StepRows* rows_ = nullptr;
-  c10::Stream stream_ = current_stream(c10::kCPU);  // of the training thread
-
-  flow::graph graph_;
-  flow::broadcast_node<flow::continue_msg> start_;
-  std::vector<std::unique_ptr<Node>> nodes_;
-  Node reduce_;
-};
 
 /// The step, for those who record it.
 class TrainingStep::Repeated final : public CapturableStep {
@@ -344,14 +137,15 @@ TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optim
   for (const std::string& loss : options.losses)
     of_losses_.emplace(loss, make_numbers(LossTotals()));
   const auto add_shard = [&](Model* its) {
-    shards_.push_back(std::make_unique<Shard>(
+    shards_.push_back(std::make_unique<StepShard>(
         GradientTask{its, &objective, nullptr, options.timeline}, options.gradients, precision_));
   };
   add_shard(&model);
   for (Model* replica : options.replicas)
     add_shard(replica);
   if (!options.replicas.empty())
-    graph_ = std::make_unique<ShardGraph>(*this, options.replicas);
+    graph_ = std::make_unique<ShardGraph>(arena_, shards_, options.replicas, timeline_,
+                                          group_ == nullptr);
   if (group_ != nullptr) {
     exchange_ = std::make_unique<ShardExchange>(
         *group_, model, graph_ ? graph_->arenas() : std::vector<ParameterArena*>{&arena_},

@@ -27,8 +27,10 @@ namespace treadle::engine {
 class CapturedSteps;
 class GroupedUpdate;
 class ShardExchange;
+class ShardGraph;
 class ShardGroup;
 class StepNumbers;
+class StepShard;
 class WeightAverage;
 struct ShardLoss;
 struct StepNumber;
@@ -186,8 +188,6 @@ class TrainingStep {
   Stateful& slots();
 
  private:
-  class Shard;
-  class ShardGraph;
   class Repeated;
 
   void begin(const StepNumber& number);
@@ -209,9 +209,9 @@ class TrainingStep {
   ShardGroup* const group_;  // null: all shards are here
   ParameterArena arena_;
   std::unique_ptr<GroupedUpdate> update_;
-  std::vector<std::unique_ptr<Shard>> shards_;  // those that are here; the first is the model's
-  std::unique_ptr<ShardGraph> graph_;           // null: one shard
-  std::unique_ptr<ShardExchange> exchange_;     // null: all shards are here
+  std::vector<std::unique_ptr<StepShard>> shards_;  // those that are here; the first is the model's
+  std::unique_ptr<ShardGraph> graph_;               // null: one shard
+  std::unique_ptr<ShardExchange> exchange_;         // null: all shards are here
   std::unique_ptr<StepNumbers> numbers_;
   std::map<std::string, std::unique_ptr<StepNumbers>, std::less<>> of_losses_;
   std::vector<ShardLoss> losses_;  // of the shards of a step
