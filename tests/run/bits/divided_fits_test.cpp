@@ -18,7 +18,6 @@ namespace treadle {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
 using testing::at_ranks;
 using ::testing::Contains;
 using ::testing::Each;
@@ -26,7 +25,6 @@ using ::testing::HasSubstr;
 using testing::history_of;
 using ::testing::IsEmpty;
 using testing::moons;
-using ::testing::Not;
 using testing::read_file;
 using testing::Workspace;
 
@@ -179,6 +177,136 @@ TEST(DividedFits, PrunedTrialsHaveTheFolderOfOneProcess) {
   expect_one_result(
       searching({{"pruner", {{"use", "asha"}, {"min_resource", 1}, {"reduction_factor", 2}}}}),
       {2, 3});
+}
+
+TEST(DividedFits, PrunedFoldsHaveTheFolderOfOneProcess) {
+  nlohmann::json document =
+      searching({{"trials", 4}, {"pruner", {{"use", "median"}, {"n_startup_trials", 1}}}});
+  document["validation"] = {{"use", "k_fold"}, {"folds", 2}, {"refit", true}};
+  expect_one_result(document, {2});
+}
+
+TEST(DividedFits, TrialsThatCopyOthersHaveTheFolderOfOneProcess) {
+  nlohmann::json document =
+      searching({{"trials", 8},
+                 {"pruner", {{"use", "population_based"}, {"population", 4}, {"interval", 2}}}});
+  document["search"]["space"]["model.hidden"] = {{"choice", {{4}, {8}}}};  // some copies fail
+  expect_one_result(document, {3});
+}
+
+TEST(DividedFits, AnEnsembleHasTheFolderOfOneProcess) {
+  nlohmann::json document = searching(
+      {{"keep", 4}, {"trials", 4}, {"ensemble", {{"size", 6}}}, {"objective", "log_loss"}});
+  document["metrics"] = {"log_loss"};
+  document["validation"] = {{"use", "k_fold"}, {"folds", 2}, {"refit", true}};
+  document["training"].erase("early_stopping");
+  expect_one_result(document, {2});
+}
+
+TEST(DividedFits, LeaveASingleTrainingToTheShards) {
+  nlohmann::json document = moons(1);
+  document["resources"]["shards"] = 2;
+  document["validation"] = {{"use", "hold_out"}};
+  const Runtime runtime;
+  EXPECT_THAT(run_by(runtime, document, 2).notes,
+              Contains("2 processes share the 2 shards of each step"));
+}
+
+TEST(DividedFits, AreChosenWhereThereIsOneForEachProcess) {
+  nlohmann::json document = moons(1);
+  document["resources"]["shards"] = 4;
+  const Runtime runtime;
+  EXPECT_THAT(run_by(runtime, document, 3).notes, Contains("3 processes share 3 folds"));
+  EXPECT_THAT(run_by(runtime, document, 4).notes,
+              Contains("4 processes share the 4 shards of each step"));
+  document["resources"]["divide"] = "fits";
+  EXPECT_THAT(run_by(runtime, document, 4).notes, Contains("4 processes share 3 folds"));
+}
+
+TEST(DividedFits, FailInEveryProcessWithTheErrorOfOne) {
+  nlohmann::json document = moons(1);
+  document["optimizer"]["learning_rate"] = 1e30;
+  const Runtime runtime;
+  const Divided alone = run_by(runtime, document, 1);
+  EXPECT_THAT(alone.errors, Each(HasSubstr("became NaN or infinite")));
+  EXPECT_THAT(run_by(runtime, document, 2).errors, Each(HasSubstr("became NaN or infinite")));
+}
+
+TEST(DividedFits, ATrialThatFailsFailsAlone) {
+  nlohmann::json document = searching({{"tuner", "random"}});
+  document["search"]["space"] = {{"optimizer.learning_rate", {{"choice", {0.01, 1e30, 0.02}}}}};
+  expect_one_result(document, {2});
+}
+
+/// One process asks for a stop once a fold has made some steps; then the run is resumed.
+std::map<std::string, std::string> stopped_and_resumed(const nlohmann::json& document,
+                                                       std::int64_t stopped, std::int64_t before,
+                                                       std::int64_t after) {
+  const Runtime runtime;
+  const Workspace workspace;
+  std::stop_source stop;
+  const auto stopping = at_ranks(before, [&](Communicator& communicator) {
+    const Workspace own;
+    RunOptions options = communicator.rank() == 0 ? workspace.options() : own.options();
+    options.communicator = &communicator;
+    if (communicator.rank() == stopped) {
+      options.stop = stop.get_token();
+      options.hooks.on_epoch = [&](const FitId&, const EpochSummary& epoch) {
+        if (epoch.epoch == 2)
+          stop.request_stop();
+      };
+    }
+    run_workflow(runtime, runtime.resolve(document), options);
+  });
+  EXPECT_THAT(stopping, Each(HasSubstr("stopped"))) << "in every process";
+  const fs::path folder = *fs::directory_iterator(workspace.folder() / "runs");
+  const auto errors = at_ranks(after, [&](Communicator& communicator) {
+    const Workspace own;
+    RunOptions options = own.options();
+    options.communicator = &communicator;
+    resume_run(runtime, communicator.rank() == 0 ? folder : "nowhere", options);
+  });
+  EXPECT_THAT(errors, Each(""));
+  return contents_of(folder);
+}
+
+TEST(DividedFits, AreStoppedByAnyProcessAndResumedByAnyNumber) {
+  const Runtime runtime;
+  nlohmann::json document = moons(1);
+  document["training"]["epochs"] = 30;
+  document["training"].erase("early_stopping");
+  const auto alone = run_by(runtime, document, 1).contents;
+
+  EXPECT_THAT(differing(stopped_and_resumed(document, 0, 2, 3), alone), IsEmpty());
+  EXPECT_THAT(differing(stopped_and_resumed(document, 1, 3, 1), alone), IsEmpty());
+  EXPECT_THAT(differing(stopped_and_resumed(document, 0, 1, 2), alone), IsEmpty());
+}
+
+TEST(DividedFits, ASearchIsStoppedAndResumedByAnyNumber) {
+  const Runtime runtime;
+  const nlohmann::json document =
+      searching({{"pruner", {{"use", "asha"}, {"min_resource", 2}, {"reduction_factor", 2}}}});
+  const auto alone = run_by(runtime, document, 1).contents;
+
+  EXPECT_THAT(differing(stopped_and_resumed(document, 1, 2, 3), alone), IsEmpty());
+  EXPECT_THAT(differing(stopped_and_resumed(document, 0, 3, 1), alone), IsEmpty());
+}
+
+TEST(DividedFits, ASearchMayHaveATimeBudgetAndAStorage) {
+  const Runtime runtime;
+  nlohmann::json document = searching({{"trials", 3}, {"budget", {{"time", "10min"}}}});
+  expect_one_result(document, {2});
+
+  const Workspace place;
+  document["search"].erase("budget");
+  document["search"]["storage"] = {{"use", "sqlite"},
+                                   {"location", (place.folder() / "study.db").string()}};
+  const Divided stored = run_by(runtime, document, 2);
+  EXPECT_THAT(stored.errors, Each(""));
+  EXPECT_EQ(stored.training.size(), 2U);
+  document["resources"]["divide"] = "shards";
+  document["resources"]["shards"] = 2;
+  EXPECT_THAT(run_by(runtime, document, 2).errors, Each(HasSubstr("search.parallel")));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "ranks/fit_messages.h"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -15,6 +16,7 @@ namespace treadle::internal {
 namespace {
 
 using nlohmann::json;
+using Clock = std::chrono::steady_clock;
 
 json to_json(const Number& number) {
   return json::array({number.value(), number.why()});
@@ -171,7 +173,7 @@ FitSummary fit_summary_from(const json& json) {
 }
 
 json to_json(const PlannedFit& fit) {
-  TREADLE_EXPECTS(!fit.epochs && !fit.deadline, "a fit is lent when its epochs are known");
+  TREADLE_EXPECTS(!fit.epochs, "a fit is lent when its epochs are known");
   json flags = json::array();
   for (const auto flag : kFlags)
     flags.push_back(fit.*flag);
@@ -185,6 +187,7 @@ json to_json(const PlannedFit& fit) {
           {"workflow", fit.workflow ? fit.workflow->resolved : json()},
           {"start", std::move(start)},
           {"baseline", fit.baseline},
+          {"deadline", fit.deadline ? json(fit.deadline->time_since_epoch().count()) : json()},
           {"flags", std::move(flags)}};
 }
 
@@ -205,6 +208,8 @@ PlannedFit planned_fit_from(
                           static_cast<WarmStart::From>(start.at(1).get<int>())};
   }
   fit.baseline = json.at("baseline").get<std::string>();
+  if (const auto deadline = optional_from<Clock::rep>(json.at("deadline")))
+    fit.deadline = Clock::time_point(Clock::duration(*deadline));
   for (std::size_t i = 0; i < kFlags.size(); ++i)
     fit.*kFlags[i] = json.at("flags").at(i).get<bool>();
   return fit;

@@ -48,7 +48,8 @@ EpochSummary epoch_from(const nlohmann::json& json);
 nlohmann::json to_json(const FitSummary& summary);
 FitSummary fit_summary_from(const nlohmann::json& json);
 
-/// Expects a fit whose epochs are known, and which has no deadline.
+/// Expects a fit whose epochs are known. A deadline is one of this process: that of the run's
+/// model, which is trained where the plan is.
 nlohmann::json to_json(const PlannedFit& fit);
 /// `workflow_of` makes a document of its resolved JSON.
 PlannedFit planned_fit_from(

@@ -203,10 +203,11 @@ void RunSession::divide_work() {
              run_.options.communicator->world_size(), fits_at_once(components.plan(), trials),
              components.shards());
   run_.divides_fits = division.divides_fits;
+  if (division.text.empty())
+    return;
   if (!division.divides_fits && search_settings_)
     expect_shareable(*search_settings_);
-  if (!division.text.empty())
-    run_.log.note(division.text);
+  run_.log.note(division.text);
 }
 
 void RunSession::run_fits() {
