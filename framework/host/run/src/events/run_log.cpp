@@ -18,6 +18,7 @@ RunLog::RunLog(const RunFolder& folder, const std::vector<RunObserver*>& listene
 }
 
 void RunLog::add(RunObserver& observer) {
+  drain();
   observers_.between_calls([&] { observers_.add(observer); });
 }
 

@@ -36,9 +36,9 @@ class RunLog {
   RunLog(const RunFolder& folder, const std::vector<RunObserver*>& listeners,
          std::vector<std::unique_ptr<RunObserver>> observers);
 
-  /// A further observer, for a part of the run. Not owned.
+  /// A further observer, of the events from now on. Not owned.
   void add(RunObserver& observer);
-  /// It has received all events so far, and receives no further one.
+  /// When it has received all events so far.
   void remove(const RunObserver& observer);
 
   void notify(EventDispatcher::Call call) { dispatcher_.notify(std::move(call)); }
