@@ -25,6 +25,7 @@ nlohmann::json in_four_shards(const nlohmann::json& change) {
   nlohmann::json document = moons(1);
   document["training"]["batch_size"] = 30;
   document["resources"]["shards"] = 4;
+  document["resources"]["divide"] = "shards";
   document.update(change, /*merge_objects=*/true);
   return document;
 }
