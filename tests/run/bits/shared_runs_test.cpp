@@ -1,12 +1,15 @@
 // A run that several processes train together, here threads: the bits of one process.
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 
+#include <treadle/base/error.h>
 #include <treadle/host/run/pipeline.h>
 #include <treadle/testing/distributed/thread_communicator.h>
 
@@ -18,6 +21,7 @@ namespace {
 using testing::at_ranks;
 using testing::bits_of;
 using ::testing::Each;
+using ::testing::HasSubstr;
 using testing::moons;
 using testing::Workspace;
 
@@ -85,7 +89,7 @@ std::string bits_stopped_and_resumed(const Runtime& runtime, const nlohmann::jso
       options.stop = stop.get_token();
     run_workflow(runtime, runtime.resolve(document), options);
   });
-  EXPECT_THAT(stopping, Each(::testing::HasSubstr("stopped"))) << "in every process";
+  EXPECT_THAT(stopping, Each(HasSubstr("stopped"))) << "in every process";
   folder = *std::filesystem::directory_iterator(workspace.folder() / "runs");
   const auto errors = at_ranks(after, [&](Communicator& communicator) {
     const Workspace own;
@@ -201,6 +205,72 @@ TEST(SharedRun, OfStagesGivesTheBitsOfOneProcessAndGoesOnWithAnyNumber) {
   EXPECT_EQ(resumed, whole);
 }
 
+// The memory of rank 0 decides. Looking for a size takes steps that the others do not make.
+TEST(SharedRun, TrainsEverywhereWithTheBatchSizeThatRankZeroFinds) {
+  const Runtime runtime;
+  nlohmann::json document = in_four_shards({{"training", {{"batch_size", "auto"}}}});
+  document["validation"] = {{"use", "hold_out"}, {"fraction", 0.25}};
+  std::string result;
+  std::string bits;
+  const auto errors = at_ranks(2, [&](Communicator& communicator) {
+    const Workspace workspace;
+    RunOptions options = workspace.options();
+    options.communicator = &communicator;
+    const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), options);
+    if (communicator.rank() == 0) {
+      result = testing::read_file(outcome.folder / "result.json");
+      bits = bits_of(outcome.folder);
+    }
+  });
+  EXPECT_THAT(errors, Each(""));
+
+  EXPECT_THAT(result, HasSubstr("batch size: 128 (all training rows"));
+  document["training"]["batch_size"] = 128;
+  EXPECT_EQ(bits, bits_of_processes(runtime, document, 1));
+}
+
+nlohmann::json searching(const nlohmann::json& settings) {
+  nlohmann::json document =
+      in_four_shards({{"search",
+                       {{"space", {{"optimizer.learning_rate", {{"log_uniform", {0.001, 0.1}}}}}},
+                        {"trials", 2},
+                        {"tuner", "random"},
+                        {"objective", "val_loss"}}}});
+  document["search"].update(settings);
+  document["resources"]["divide"] = "shards";
+  return document;
+}
+
+TEST(SharedRun, RefusesSearchesThatEachProcessWouldDecideForItself) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const std::pair<nlohmann::json, const char*> refused[] = {
+      {{{"budget", {{"time", "1h"}}}}, "cannot keep search.budget.time"},
+      {{{"storage", {{"use", "sqlite"}, {"location", (workspace.folder() / "study.db").string()}}}},
+       "cannot share a study as well (search.storage)"},
+  };
+  for (const auto& [settings, words] : refused) {
+    std::atomic<int> usage_errors = 0;
+    const nlohmann::json document = searching(settings);
+    const auto errors = at_ranks(2, [&](Communicator& communicator) {
+      const Workspace own;
+      RunOptions options = own.options();
+      options.communicator = &communicator;
+      try {
+        run_workflow(runtime, runtime.resolve(document), options);
+      } catch (const UsageError&) {
+        ++usage_errors;
+        throw;
+      }
+    });
+
+    EXPECT_THAT(errors, ::testing::SizeIs(2)) << words;
+    EXPECT_THAT(errors, Each(::testing::AllOf(HasSubstr(words), HasSubstr("tune --join"))));
+    EXPECT_EQ(usage_errors, 2) << words;
+  }
+  EXPECT_FALSE(std::filesystem::exists(workspace.folder() / "study.db"));
+}
+
 TEST(SharedRun, RefusesProcessesWithAnotherDocument) {
   const Runtime runtime;
   const auto errors = at_ranks(2, [&](Communicator& communicator) {
@@ -212,9 +282,8 @@ TEST(SharedRun, RefusesProcessesWithAnotherDocument) {
     run_workflow(runtime, runtime.resolve(document), options);
   });
 
-  EXPECT_THAT(errors,
-              Each(::testing::AllOf(::testing::HasSubstr("different conditions"),
-                                    ::testing::HasSubstr("/seed was 11 and is now 12 in rank 1"))));
+  EXPECT_THAT(errors, Each(::testing::AllOf(HasSubstr("different conditions"),
+                                            HasSubstr("/seed was 11 and is now 12 in rank 1"))));
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST(GroupCheck, IsNotOneWithALaunch) {
     Supervisor(plan, [](const std::string&) {}).run();
   });
   LaunchPlan plan = checked(0, 2, at);
-  plan.timeout = std::chrono::milliseconds(600);
+  plan.timeout = std::chrono::milliseconds(300);
 
   EXPECT_THROW(check_group(plan), CommunicationError);
   EXPECT_THAT(other.join(), HasSubstr("one of the launches has --check, the other has not"));
