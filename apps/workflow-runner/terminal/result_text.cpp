@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -277,6 +278,26 @@ std::string idle_hint(const TimeResult& time, double idle_share) {
          "two.\n";
 }
 
+/// "Processes: 3 on 2 hosts, …": how long they waited for each other.
+std::string ranks_line(const std::vector<RankTime>& ranks) {
+  std::set<std::string_view> hosts;
+  std::size_t worst = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    hosts.insert(ranks[rank].host);
+    if (ranks[rank].waiting_share > ranks[worst].waiting_share)
+      worst = rank;
+  }
+  const auto share = [&](std::size_t rank) {
+    return print("%.1f %%", 100 * ranks[rank].waiting_share);
+  };
+  return "Processes: " + std::to_string(ranks.size()) + " on " + std::to_string(hosts.size()) +
+         (hosts.size() == 1 ? " host" : " hosts") + "; rank 0 spent " + share(0) +
+         " of its time in exchanges" +
+         (worst == 0 ? ", the most of all"
+                     : ", rank " + std::to_string(worst) + " the most: " + share(worst)) +
+         "\n";
+}
+
 /// "0_1 gated, 0_2 skip": the choices of a structure search, without those left out.
 std::string structure_text(const StructureResult& structure) {
   std::string text;
@@ -429,7 +450,8 @@ std::string time_table(const RunResult& result, const Terminal& terminal) {
   end_line();
   if (const auto idle = time.phases.find("idle"); idle != time.phases.end() && all > 0)
     text += idle_hint(time, idle->second / all);
-  return text + (result.device ? device_line(*result.device) : "") + "\n";
+  return text + (result.device ? device_line(*result.device) : "") +
+         (time.ranks.empty() ? "" : ranks_line(time.ranks)) + "\n";
 }
 
 std::string evaluation_table(const EvaluationResult& result, const Terminal& terminal) {

@@ -1,5 +1,7 @@
 // A run that several processes train together, here threads: the bits of one process.
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <stop_token>
@@ -10,7 +12,9 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/error.h>
+#include <treadle/base/system/host_name.h>
 #include <treadle/host/run/pipeline.h>
+#include <treadle/host/run/shared_conditions.h>
 #include <treadle/testing/distributed/thread_communicator.h>
 
 #include "workspace.h"
@@ -265,10 +269,89 @@ TEST(SharedRun, RefusesSearchesThatEachProcessWouldDecideForItself) {
     });
 
     EXPECT_THAT(errors, ::testing::SizeIs(2)) << words;
-    EXPECT_THAT(errors, Each(::testing::AllOf(HasSubstr(words), HasSubstr("tune --join"))));
+    EXPECT_THAT(errors, Each(::testing::AllOf(HasSubstr(words), HasSubstr("search.parallel"))));
     EXPECT_EQ(usage_errors, 2) << words;
   }
   EXPECT_FALSE(std::filesystem::exists(workspace.folder() / "study.db"));
+}
+
+/// Of rank 0, with what it noted.
+struct Traced {
+  RunOutcome outcome;
+  nlohmann::json trace;
+  std::vector<std::string> notes;
+};
+
+Traced traced(const Runtime& runtime, std::int64_t processes) {
+  Traced result;
+  const auto errors = at_ranks(processes, [&](Communicator& communicator) {
+    const Workspace workspace;
+    RunOptions options = workspace.options();
+    options.communicator = &communicator;
+    if (communicator.rank() == 0) {
+      options.trace = workspace.folder() / "trace.json";
+      options.hooks.on_note = [&](const std::string& text) { result.notes.push_back(text); };
+    }
+    RunOutcome outcome =
+        run_workflow(runtime, runtime.resolve(in_four_shards(nlohmann::json::object())), options);
+    if (communicator.rank() == 0) {
+      result.outcome = std::move(outcome);
+      result.trace = nlohmann::json::parse(std::ifstream(options.trace));
+    }
+  });
+  EXPECT_THAT(errors, Each(""));
+  return result;
+}
+
+TEST(SharedRun, ShowsHostsAndTheShareOfExchanges) {
+  const Runtime runtime;
+  const Traced shared = traced(runtime, 3);
+
+  const std::vector<RankTime>& ranks = shared.outcome.result.time.ranks;
+  ASSERT_EQ(ranks.size(), 3U);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    EXPECT_EQ(ranks[i].host, host_name());
+    EXPECT_GT(ranks[i].exchange_seconds, 0);
+    EXPECT_GT(ranks[i].waiting_share, 0);
+    EXPECT_LE(ranks[i].waiting_share, 1);
+    EXPECT_NE(ranks[i].exchange_seconds, ranks[(i + 1) % 3].exchange_seconds) << "of each rank";
+  }
+  EXPECT_EQ(ranks.front().exchange_seconds, shared.outcome.result.time.phases.at("exchange"));
+  EXPECT_EQ(shared.notes.front(), "3 processes train together: ranks 0-2 on " + host_name());
+  EXPECT_EQ(shared.trace.at("otherData").at("rank"), 0);
+  EXPECT_EQ(shared.trace.at("otherData").at("hosts").size(), 3U);
+  EXPECT_THAT(shared.trace.dump(), ::testing::HasSubstr(R"("name":"exchange")"));
+}
+
+TEST(SharedRun, OfOneProcessMentionsNoRanks) {
+  const Runtime runtime;
+  const Traced alone = traced(runtime, 1);
+
+  EXPECT_FALSE(to_json(alone.outcome.result).at("time").contains("ranks"));
+  EXPECT_FALSE(alone.trace.at("otherData").contains("hosts"));
+  EXPECT_THAT(alone.notes, Each(::testing::Not(::testing::HasSubstr("train together"))));
+}
+
+TEST(SharedRun, NamesTheConditionsThatDifferBeforeItHasData) {
+  const Runtime runtime;
+  const nlohmann::json document =
+      runtime.resolve(in_four_shards(nlohmann::json::object())).resolved;
+  const nlohmann::json first = shared_conditions(runtime, document, "gloo");
+  EXPECT_THAT(shared_differences(first, first, 1), ::testing::IsEmpty());
+  EXPECT_THAT(shared_conditions(runtime, nullptr, "gloo").at("environment").at("plugins").dump(),
+              ::testing::HasSubstr("gloo"));
+
+  nlohmann::json its = first;
+  its["environment"]["cpu_capability"] = "ABACUS";
+  its["environment"]["plugins"][0]["version"] = "9.9.9";
+  its["document"]["seed"] = 99;
+
+  const std::vector<std::string> differences = shared_differences(first, its, 4);
+  ASSERT_EQ(differences.size(), 3U);
+  EXPECT_THAT(differences[0], ::testing::AllOf(::testing::HasSubstr("and ABACUS in rank 4"),
+                                               ::testing::HasSubstr("ATEN_CPU_CAPABILITY")));
+  EXPECT_THAT(differences[1], ::testing::HasSubstr("version 9.9.9"));
+  EXPECT_THAT(differences[2], ::testing::HasSubstr("/seed was 11 and is now 99 in rank 4"));
 }
 
 TEST(SharedRun, RefusesProcessesWithAnotherDocument) {

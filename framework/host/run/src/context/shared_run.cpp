@@ -11,8 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-
-#include "runtime/run_record.h"
+#include <treadle/base/json_words.h>
+#include <treadle/base/system/host_name.h>
+#include <treadle/host/run/shared_conditions.h>
 
 namespace treadle::internal {
 namespace {
@@ -21,20 +22,6 @@ namespace fs = std::filesystem;
 
 /// Those of another process are made there, or nobody needs them.
 const std::set<fs::path> kNotSent = {"report.html", "events.jsonl", "tables", "model.safetensors"};
-
-/// The text of each rank.
-std::vector<std::string> said_by_all(Communicator& communicator, const std::string& text) {
-  std::vector<std::string> all;
-  for (std::int64_t rank = 0; rank < communicator.world_size(); ++rank) {
-    std::string said = rank == communicator.rank() ? text : std::string();
-    std::uint64_t size = said.size();
-    communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), rank);
-    said.resize(size);
-    communicator.broadcast(std::as_writable_bytes(std::span(said)), rank);
-    all.push_back(std::move(said));
-  }
-  return all;
-}
 
 std::string content_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -86,8 +73,8 @@ std::string said_by_first(Communicator& communicator, std::string text) {
 bool any_says(Communicator* communicator, bool mine) {
   if (communicator == nullptr)
     return mine;
-  const std::vector<std::string> all = said_by_all(*communicator, mine ? "yes" : "no");
-  return std::find(all.begin(), all.end(), "yes") != all.end();
+  const std::vector<nlohmann::json> all = from_all_ranks(*communicator, mine);
+  return std::find(all.begin(), all.end(), true) != all.end();
 }
 
 void send_files(Communicator& communicator, const fs::path& folder,
@@ -109,16 +96,10 @@ void expect_same_conditions(Communicator& communicator, const RunConditions& con
                             const std::function<void(const std::string&)>& note) {
   const nlohmann::json mine{{"environment", conditions.environment()},
                             {"document", conditions.document()}};
-  const std::vector<std::string> all = said_by_all(communicator, mine.dump());
-  const nlohmann::json first = nlohmann::json::parse(all.front());
+  const std::vector<nlohmann::json> all = from_all_ranks(communicator, mine);
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    const nlohmann::json its = nlohmann::json::parse(all[rank]);
-    const std::string name = "rank " + std::to_string(rank);
-    std::vector<std::string> found = differences(
-        first.at("environment"), its.at("environment"),
-        {" is ", " in rank 0 and ", " in " + name, " is used in " + name + " and not in rank 0"});
-    for (const DocumentChange& change : document_changes(first.at("document"), its.at("document")))
-      found.push_back("of rank 0, the document's " + change.text + " in " + name);
+    const std::vector<std::string> found =
+        shared_differences(all.front(), all[rank], static_cast<std::int64_t>(rank));
     if (found.empty())
       continue;
     std::string text;
@@ -132,6 +113,47 @@ void expect_same_conditions(Communicator& communicator, const RunConditions& con
     }
     note("trains under different conditions: " + text);
   }
+}
+
+std::vector<std::string> hosts_by_rank(Communicator& communicator) {
+  std::vector<std::string> hosts;
+  for (const nlohmann::json& host : from_all_ranks(communicator, host_name()))
+    hosts.push_back(host.get<std::string>());
+  return hosts;
+}
+
+std::string group_text(const std::vector<std::string>& hosts) {
+  std::string text;
+  for (std::size_t first = 0; first < hosts.size();) {
+    std::size_t last = first;
+    while (last + 1 < hosts.size() && hosts[last + 1] == hosts[first])
+      ++last;
+    text += (text.empty() ? "" : ", ") +
+            (last == first ? "rank " + std::to_string(first)
+                           : "ranks " + std::to_string(first) + "-" + std::to_string(last)) +
+            " on " + plain_text(hosts[first]);
+    first = last + 1;
+  }
+  return std::to_string(hosts.size()) + " processes train together: " + text;
+}
+
+std::vector<RankTime> times_by_rank(Communicator& communicator, const Timeline& timeline) {
+  RankTime own;
+  own.host = host_name();
+  own.exchange_seconds = timeline.seconds(Phase::kExchange);
+  const double trained = timeline.seconds_passed() - timeline.seconds(Phase::kLoading);
+  own.waiting_share = trained > 0 ? std::min(1.0, own.exchange_seconds / trained) : 0.0;
+  std::vector<RankTime> times;
+  try {
+    const nlohmann::json mine{own.host, own.exchange_seconds, own.waiting_share};
+    for (const nlohmann::json& its : from_all_ranks(communicator, mine)) {
+      times.push_back(
+          {its.at(0).get<std::string>(), its.at(1).get<double>(), its.at(2).get<double>()});
+    }
+  } catch (const CommunicationError&) {
+    return {};
+  }
+  return times;
 }
 
 RunFolder open_together(const fs::path& path, const RunOptions& options) {

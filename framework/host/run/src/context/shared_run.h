@@ -4,8 +4,11 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <treadle/core/distributed/communicator.h>
+#include <treadle/core/history/timeline.h>
+#include <treadle/host/record/run_result.h>
 #include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/run_options.h>
 
@@ -31,6 +34,16 @@ bool any_says(Communicator* communicator, bool mine);
 /// those whose path has a part among `left_out`.
 void send_files(Communicator& communicator, const std::filesystem::path& folder,
                 const std::set<std::filesystem::path>& left_out);
+
+/// The hosts of all processes, by rank.
+std::vector<std::string> hosts_by_rank(Communicator& communicator);
+
+/// "3 processes train together: ranks 0-1 on node-1, rank 2 on node-2"
+std::string group_text(const std::vector<std::string>& hosts);
+
+/// Which part of their time the processes have spent in exchanges by now, by rank. Empty where one
+/// of them is gone: what they have trained does not depend on it. Throws nothing.
+std::vector<RankTime> times_by_rank(Communicator& communicator, const Timeline& timeline);
 
 /// Opens the run at `path`. Of several processes that of rank 0 does; each other one is sent its
 /// files, of which it makes a private run in `options.output`: they need no file system together.
