@@ -12,15 +12,14 @@ namespace {
 
 CommunicatorCase one_host() {
   return {.name = "OneHost",
-          .make = [](const std::filesystem::path&) { return gloo_group::make(); }};
+          .make = [](const std::filesystem::path&) { return gloo_group::make(); },
+          .timeout = std::chrono::milliseconds(600)};
 }
 
-/// c10d's server listens at every address of its host, and a rank that comes before it tries again
-/// after a second.
+/// c10d's server listens at every address of its host.
 CommunicatorCase several_hosts() {
   CommunicatorCase hosts = one_host();
   hosts.name = "SeveralHosts";
-  hosts.timeout = std::chrono::milliseconds(3000);
   hosts.address = gloo_group::free_address;
   hosts.listens_on_loopback_alone = false;
   return hosts;

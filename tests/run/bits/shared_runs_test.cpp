@@ -1,4 +1,5 @@
 // A run that several processes train together, here threads: the bits of one process.
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +11,9 @@
 
 #include <gmock/gmock.h>
 
+#include <treadle/base/error.h>
 #include <treadle/base/system/host_name.h>
+#include <treadle/host/run/pipeline.h>
 #include <treadle/host/run/shared_conditions.h>
 #include <treadle/testing/distributed/thread_communicator.h>
 
@@ -22,6 +25,7 @@ namespace {
 using testing::at_ranks;
 using testing::bits_of;
 using ::testing::Each;
+using ::testing::HasSubstr;
 using testing::moons;
 using testing::Workspace;
 
@@ -29,6 +33,7 @@ nlohmann::json in_four_shards(const nlohmann::json& change) {
   nlohmann::json document = moons(1);
   document["training"]["batch_size"] = 30;
   document["resources"]["shards"] = 4;
+  document["resources"]["divide"] = "shards";
   document.update(change, /*merge_objects=*/true);
   return document;
 }
@@ -88,7 +93,7 @@ std::string bits_stopped_and_resumed(const Runtime& runtime, const nlohmann::jso
       options.stop = stop.get_token();
     run_workflow(runtime, runtime.resolve(document), options);
   });
-  EXPECT_THAT(stopping, Each(::testing::HasSubstr("stopped"))) << "in every process";
+  EXPECT_THAT(stopping, Each(HasSubstr("stopped"))) << "in every process";
   folder = *std::filesystem::directory_iterator(workspace.folder() / "runs");
   const auto errors = at_ranks(after, [&](Communicator& communicator) {
     const Workspace own;
@@ -124,6 +129,150 @@ TEST(SharedRun, SearchesWithTheSameTrials) {
   const std::string alone = bits_of_processes(runtime, document, 1);
 
   EXPECT_EQ(bits_of_processes(runtime, document, 2), alone);
+}
+
+/// A teacher whose answers a student learns, in `folder`.
+Pipeline teacher_and_student(const std::filesystem::path& folder) {
+  std::ofstream rows(folder / "rows.csv");
+  std::ofstream questions(folder / "questions.csv");
+  rows << "a,b,y\n";
+  questions << "a,b\n";
+  for (int i = 0; i < 60; ++i) {
+    const double a = i * 37 % 50 / 25.0 - 1;
+    const double b = i * 11 % 40 / 20.0 - 1;
+    rows << a << ',' << b << ',' << a * b + a << '\n';
+    questions << b << ',' << a << '\n';
+  }
+  return Pipeline::read(Document::from_json(nlohmann::json::parse(R"({
+    "treadle": 1, "name": "distil", "seed": 3,
+    "data": {"use": "csv", "path": "rows.csv", "target": "y"},
+    "model": {"use": "mlp", "hidden": [8]},
+    "training": {"use": "standard", "epochs": 4, "batch_size": 8, "checkpoint": {"every": "3st"}},
+    "resources": {"workers": 1, "shards": 4},
+    "stages": {
+      "student": {"run": {"data": {"path": "stage:answers/predictions.csv", "columns": ["a", "b"]}}},
+      "answers": {"predict": {"model": "stage:teacher", "data": "questions.csv", "keep": ["a", "b"]}},
+      "teacher": {"run": {}}
+    }})"),
+                                            folder));
+}
+
+std::string bits_of(const PipelineOutcome& outcome) {
+  std::string bits;
+  for (const StageResult& stage : outcome.result.stages)
+    bits += stage.stage + (stage.kind == "run" ? testing::bits_of(stage.folder) : "");
+  return bits;
+}
+
+TEST(SharedRun, OfStagesGivesTheBitsOfOneProcessAndGoesOnWithAnyNumber) {
+  const Runtime runtime;
+  const Workspace data;
+  const Pipeline pipeline = teacher_and_student(data.folder());
+  const Workspace alone;
+  const std::string whole = bits_of(run_pipeline(runtime, pipeline, alone.options()));
+
+  const Workspace workspace;
+  std::stop_source stop;
+  const auto stopping = at_ranks(2, [&](Communicator& communicator) {
+    const Workspace own;
+    RunOptions options = communicator.rank() == 0 ? workspace.options() : own.options();
+    options.communicator = &communicator;
+    // In the student, which has 40 steps as the teacher.
+    int steps = 0;
+    options.hooks.on_step = [&](const FitId&, const StepProgress&) {
+      if (++steps == 50)
+        stop.request_stop();
+    };
+    if (communicator.rank() == 1)
+      options.stop = stop.get_token();
+    run_pipeline(runtime, pipeline, options);
+  });
+  EXPECT_THAT(stopping, Each(::testing::HasSubstr("stopped"))) << "in every process";
+  const auto folder = *std::filesystem::directory_iterator(workspace.folder() / "runs");
+  std::string resumed;
+  std::vector<bool> taken_over;
+  const auto errors = at_ranks(3, [&](Communicator& communicator) {
+    const Workspace own;
+    RunOptions options = own.options();
+    options.communicator = &communicator;
+    const std::filesystem::path its = communicator.rank() == 0 ? folder.path() : "nowhere";
+    EXPECT_TRUE(is_pipeline_folder(its, &communicator));
+    const PipelineOutcome outcome = resume_pipeline(runtime, its, options);
+    if (communicator.rank() != 0)
+      return;
+    resumed = bits_of(outcome);
+    for (const StageResult& stage : outcome.result.stages)
+      taken_over.push_back(stage.reused);
+  });
+  EXPECT_THAT(errors, Each(""));
+  EXPECT_THAT(taken_over, ::testing::ElementsAre(true, true, false));
+  EXPECT_EQ(resumed, whole);
+}
+
+// The memory of rank 0 decides. Looking for a size takes steps that the others do not make.
+TEST(SharedRun, TrainsEverywhereWithTheBatchSizeThatRankZeroFinds) {
+  const Runtime runtime;
+  nlohmann::json document = in_four_shards({{"training", {{"batch_size", "auto"}}}});
+  document["validation"] = {{"use", "hold_out"}, {"fraction", 0.25}};
+  std::string result;
+  std::string bits;
+  const auto errors = at_ranks(2, [&](Communicator& communicator) {
+    const Workspace workspace;
+    RunOptions options = workspace.options();
+    options.communicator = &communicator;
+    const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), options);
+    if (communicator.rank() == 0) {
+      result = testing::read_file(outcome.folder / "result.json");
+      bits = bits_of(outcome.folder);
+    }
+  });
+  EXPECT_THAT(errors, Each(""));
+
+  EXPECT_THAT(result, HasSubstr("batch size: 128 (all training rows"));
+  document["training"]["batch_size"] = 128;
+  EXPECT_EQ(bits, bits_of_processes(runtime, document, 1));
+}
+
+nlohmann::json searching(const nlohmann::json& settings) {
+  nlohmann::json document =
+      in_four_shards({{"search",
+                       {{"space", {{"optimizer.learning_rate", {{"log_uniform", {0.001, 0.1}}}}}},
+                        {"trials", 2},
+                        {"tuner", "random"},
+                        {"objective", "val_loss"}}}});
+  document["search"].update(settings);
+  document["resources"]["divide"] = "shards";
+  return document;
+}
+
+TEST(SharedRun, RefusesSearchesThatEachProcessWouldDecideForItself) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const std::pair<nlohmann::json, const char*> refused[] = {
+      {{{"budget", {{"time", "1h"}}}}, "cannot keep search.budget.time"},
+      {{{"storage", {{"use", "sqlite"}, {"location", (workspace.folder() / "study.db").string()}}}},
+       "cannot share a study as well (search.storage)"},
+  };
+  for (const auto& [settings, words] : refused) {
+    std::atomic<int> usage_errors = 0;
+    const nlohmann::json document = searching(settings);
+    const auto errors = at_ranks(2, [&](Communicator& communicator) {
+      const Workspace own;
+      RunOptions options = own.options();
+      options.communicator = &communicator;
+      try {
+        run_workflow(runtime, runtime.resolve(document), options);
+      } catch (const UsageError&) {
+        ++usage_errors;
+        throw;
+      }
+    });
+
+    EXPECT_THAT(errors, ::testing::SizeIs(2)) << words;
+    EXPECT_THAT(errors, Each(::testing::AllOf(HasSubstr(words), HasSubstr("search.parallel"))));
+    EXPECT_EQ(usage_errors, 2) << words;
+  }
+  EXPECT_FALSE(std::filesystem::exists(workspace.folder() / "study.db"));
 }
 
 /// A run as rank 0 has it, with its notes.
@@ -222,9 +371,8 @@ TEST(SharedRun, RefusesProcessesWithAnotherDocument) {
     run_workflow(runtime, runtime.resolve(document), options);
   });
 
-  EXPECT_THAT(errors,
-              Each(::testing::AllOf(::testing::HasSubstr("different conditions"),
-                                    ::testing::HasSubstr("/seed was 11 and is now 12 in rank 1"))));
+  EXPECT_THAT(errors, Each(::testing::AllOf(HasSubstr("different conditions"),
+                                            HasSubstr("/seed was 11 and is now 12 in rank 1"))));
 }
 
 }  // namespace

@@ -24,10 +24,6 @@ constexpr int kStopped = static_cast<int>(ErrorKind::kInterrupted);
 constexpr int kLost = static_cast<int>(ErrorKind::kCommunication);
 constexpr int kBySignal = 128;
 
-/// After a failure the others notice it and end by themselves; they have this long, and then
-/// this long after a SIGTERM. All have ended within a second.
-constexpr milliseconds kSettling{300};
-constexpr milliseconds kGrace{500};
 /// Between two looks at processes and beats.
 constexpr milliseconds kLook{200};
 
@@ -132,7 +128,7 @@ void RankGroup::check() {
   if (ask_at_ && now >= *ask_at_) {
     note_frozen();
     ask_at_.reset();
-    kill_at_ = now + kGrace;
+    kill_at_ = now + plan_.grace;
     send(SIGTERM);
   }
   if (kill_at_ && now >= *kill_at_) {
@@ -210,7 +206,7 @@ void RankGroup::note(Failure failure) {
   failure_ = std::move(failure);
   last_lines_ = last_lines_of(failure_->rank);
   if (is_first)
-    ask_at_ = Clock::now() + kSettling;
+    ask_at_ = Clock::now() + plan_.settling;
 }
 
 void RankGroup::ask_to_stop() {
@@ -229,7 +225,7 @@ void RankGroup::kill() {
 
 void RankGroup::end() {
   if (!is_ending())
-    ask_at_ = Clock::now() + kSettling;
+    ask_at_ = Clock::now() + plan_.settling;
 }
 
 void RankGroup::freeze() {

@@ -47,6 +47,8 @@ class RankGroup {
     std::int64_t workers = 1;  ///< threads of each process
     std::chrono::milliseconds timeout{60'000};
     std::chrono::milliseconds silence{120'000};  ///< between two beats, before it is a hang
+    std::chrono::milliseconds settling{300};     ///< as in LaunchPlan
+    std::chrono::milliseconds grace{500};
   };
 
   /// Starts all of them. Throws std::system_error or StorageError, with none left behind.

@@ -23,6 +23,8 @@ RankGroup::Plan group_plan(const LaunchPlan& plan, const message::Start& start) 
   group.workers = std::max<std::int64_t>(1, available_cores() / start.processes);
   group.timeout = plan.timeout;
   group.silence = 2 * plan.timeout;
+  group.settling = plan.settling;
+  group.grace = plan.grace;
   return group;
 }
 

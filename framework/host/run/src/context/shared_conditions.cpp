@@ -61,12 +61,10 @@ std::vector<std::string> shared_differences(const nlohmann::json& first, const n
   return found;
 }
 
-void expect_shareable(Communicator& communicator, const nlohmann::json& resolved) {
+void expect_shared_steps(const nlohmann::json& resolved) {
   constexpr const char* kRemedy =
-      "; leave it out, or start one process for each trial instead: \"storage\" in \"search\", and "
-      "workflow-runner tune --join";
-  // Processes that share the steps of all trials decide alike, so by nothing that one of them alone
-  // knows.
+      "; leave it out, or have them share trials: start no more of them than trials run at once "
+      "(search.parallel)";
   const nlohmann::json search = resolved.value("search", nlohmann::json::object());
   if (search.contains(nlohmann::json::json_pointer("/budget/time"))) {
     throw UsageError(std::string("processes that share training steps cannot keep search.budget."
@@ -78,8 +76,18 @@ void expect_shareable(Communicator& communicator, const nlohmann::json& resolved
                                  "(search.storage)") +
                      kRemedy);
   }
-  const nlohmann::json& shards = resolved.at("resources").at("shards");
-  if (shards.is_number_integer())
+}
+
+void expect_shareable(Communicator& communicator, const nlohmann::json& resolved) {
+  const nlohmann::json& resources = resolved.at("resources");
+  const nlohmann::json validation = resolved.value("validation", nlohmann::json::object());
+  const bool may_divide_fits =
+      resolved.contains("search") || validation.contains("folds") || validation.contains("outer");
+  const std::string divide = resources.value("divide", "auto");
+  if (divide == "fits" || (divide == "auto" && may_divide_fits))
+    return;
+  expect_shared_steps(resolved);
+  if (const nlohmann::json& shards = resources.at("shards"); shards.is_number_integer())
     engine::ShardGroup(communicator, shards.get<std::size_t>());
 }
 

@@ -23,15 +23,6 @@ namespace fs = std::filesystem;
 /// Those of another process are made there, or nobody needs them.
 const std::set<fs::path> kNotSent = {"report.html", "events.jsonl", "tables", "model.safetensors"};
 
-/// The text of rank 0, in all processes.
-std::string said_by_first(Communicator& communicator, std::string text) {
-  std::uint64_t size = text.size();
-  communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-  text.resize(size);
-  communicator.broadcast(std::as_writable_bytes(std::span(text)), 0);
-  return text;
-}
-
 std::string content_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string content((std::istreambuf_iterator<char>(stream)), {});
@@ -56,11 +47,13 @@ void write(const fs::path& file, const std::string& content) {
 }
 
 /// Relative to the folder, sorted.
-std::vector<std::string> files_to_send(const fs::path& folder) {
+std::vector<std::string> files_to_send(const fs::path& folder, const std::set<fs::path>& left_out) {
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     const fs::path file = entry.path().lexically_relative(folder);
-    if (entry.is_regular_file() && kNotSent.count(*file.begin()) == 0)
+    const bool is_left_out = std::any_of(
+        file.begin(), file.end(), [&](const fs::path& part) { return left_out.count(part) > 0; });
+    if (entry.is_regular_file() && !is_left_out)
       files.push_back(file.string());
   }
   std::sort(files.begin(), files.end());
@@ -68,6 +61,35 @@ std::vector<std::string> files_to_send(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::string said_by_first(Communicator& communicator, std::string text) {
+  std::uint64_t size = text.size();
+  communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  text.resize(size);
+  communicator.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  return text;
+}
+
+bool any_says(Communicator* communicator, bool mine) {
+  if (communicator == nullptr)
+    return mine;
+  const std::vector<nlohmann::json> all = from_all_ranks(*communicator, mine);
+  return std::find(all.begin(), all.end(), true) != all.end();
+}
+
+void send_files(Communicator& communicator, const fs::path& folder,
+                const std::set<fs::path>& left_out) {
+  const bool is_sender = communicator.rank() == 0;
+  const std::string listed =
+      is_sender ? nlohmann::json(files_to_send(folder, left_out)).dump() : std::string();
+  for (const nlohmann::json& file : nlohmann::json::parse(said_by_first(communicator, listed))) {
+    const fs::path path = folder / file.get<std::string>();
+    const std::string content =
+        said_by_first(communicator, is_sender ? content_of(path) : std::string());
+    if (!is_sender)
+      write(path, content);
+  }
+}
 
 void expect_same_conditions(Communicator& communicator, const RunConditions& conditions,
                             bool allow_differences,
@@ -140,17 +162,13 @@ RunFolder open_together(const fs::path& path, const RunOptions& options) {
     return RunFolder::open(path);
   if (communicator->rank() == 0) {
     RunFolder folder = RunFolder::open(path);
-    const std::vector<std::string> files = files_to_send(folder.path());
-    said_by_first(*communicator, nlohmann::json(files).dump());
-    for (const std::string& file : files)
-      said_by_first(*communicator, content_of(folder.path() / file));
+    send_files(*communicator, folder.path(), kNotSent);
     return folder;
   }
   const fs::path copy = options.output / "run";
   std::error_code ignored;
   fs::remove_all(copy, ignored);
-  for (const nlohmann::json& file : nlohmann::json::parse(said_by_first(*communicator, "")))
-    write(copy / file.get<std::string>(), said_by_first(*communicator, ""));
+  send_files(*communicator, copy, kNotSent);
   return RunFolder::open(copy);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,17 @@ namespace treadle::internal {
 void expect_same_conditions(Communicator& communicator, const RunConditions& conditions,
                             bool allow_differences,
                             const std::function<void(const std::string&)>& note);
+
+/// The text of rank 0, in all processes.
+std::string said_by_first(Communicator& communicator, std::string text);
+
+/// Whether any process says so, in all of them. Null: `mine`.
+bool any_says(Communicator* communicator, bool mine);
+
+/// Sends the files in `folder` of rank 0, as they are, into `folder` of each other process; not
+/// those whose path has a part among `left_out`.
+void send_files(Communicator& communicator, const std::filesystem::path& folder,
+                const std::set<std::filesystem::path>& left_out);
 
 /// The hosts of all processes, by rank.
 std::vector<std::string> hosts_by_rank(Communicator& communicator);

@@ -1,5 +1,6 @@
 #include "run/run_session.h"
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "context/shared_run.h"
 #include "events/trace.h"
 #include "fit/fit_runner.h"
+#include "ranks/divided_fits.h"
+#include "ranks/fit_division.h"
 #include "result/json_path.h"
 #include "run/run_result.h"
 #include "runtime/run_record.h"
@@ -50,10 +53,7 @@ RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const 
                        RunFolder folder, bool resumed)
     : baseline_memory_(resident_memory_bytes()),
       run_(runtime, std::move(workflow), options, std::move(folder), resumed),
-      search_settings_(search_of(runtime, run_.workflow())) {
-  if (options.communicator != nullptr)
-    expect_shareable(*options.communicator, run_.workflow().resolved);
-}
+      search_settings_(search_of(runtime, run_.workflow())) {}
 
 engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSession* session) {
   const auto use = [&](const char* slot) { return text_at_path(workflow.resolved, {slot, "use"}); };
@@ -159,6 +159,10 @@ void RunSession::split() {
     run_.log.note(note);
   for (const std::string& note : notes_on_samples(components))
     run_.log.note(note);
+  if (run_.options.communicator != nullptr)
+    divide_work();
+  if (run_.divides_fits && !run_.options.is_first_rank())  // which has the plan
+    return;
   if (search_settings_) {
     for (const std::string& note : search_settings_->notes)
       run_.log.note(note);
@@ -173,13 +177,46 @@ void RunSession::split() {
   }
 }
 
+void RunSession::divide_work() {
+  const DocumentComponents& components = run_.components();
+  std::optional<std::int64_t> trials;
+  if (search_settings_)
+    trials = std::min(search_settings_->parallel, search_settings_->trials);
+  const FitDivision division =
+      divide(run_.workflow().resolved.at("resources").value("divide", "auto"),
+             run_.options.communicator->world_size(), fits_at_once(components.plan(), trials),
+             components.shards());
+  run_.divides_fits = division.divides_fits;
+  if (division.text.empty())
+    return;
+  if (!division.divides_fits && search_settings_)
+    expect_shared_steps(run_.workflow().resolved);
+  run_.log.note(division.text);
+}
+
 void RunSession::run_fits() {
   const RunDevice& device = run_.components().device();
   if (!device.device().is_cpu())
     device.backend->reset_peak(device.device());
+  if (!run_.divides_fits)
+    return run_plan(nullptr);
+  // The settings are the study's, where there is one: in rank 0.
+  DividedFits divided(run_, study_             ? study_->memory_limit()
+                            : search_settings_ ? search_settings_->memory
+                                               : std::nullopt);
+  try {
+    divided.run({.run = [this](FitLender& lender) { run_plan(&lender); },
+                 .is_repeated = [this] { return has_next_best(); }});
+  } catch (...) {
+    is_repeated_ = divided.is_repeated();
+    throw;
+  }
+}
+
+void RunSession::run_plan(FitLender* lender) {
   if (!study_)
-    return FitRunner(run_, *plan_).run();
-  run_search(run_, *study_, ensemble_ ? static_cast<FitPlanner&>(*ensemble_) : *study_);
+    return FitRunner(run_, *plan_, {}, lender).run();
+  run_search(run_, *study_, ensemble_ ? static_cast<FitPlanner&>(*ensemble_) : *study_, lender);
   note_ended_study();
 }
 

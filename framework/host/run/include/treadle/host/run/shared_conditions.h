@@ -16,8 +16,13 @@ namespace treadle {
 /// The value `mine` of each process, by rank. All processes call it. Throws CommunicationError.
 std::vector<nlohmann::json> from_all_ranks(Communicator& communicator, const nlohmann::json& mine);
 
-/// Throws the error with which a training of this document by these processes would end: too few
-/// shards (where the document has their number), a search that only one process can carry out.
+/// Throws a UsageError for a search whose trials processes cannot train together, sharing the
+/// shards of each step: they decide alike, so by nothing that one of them alone knows.
+void expect_shared_steps(const nlohmann::json& resolved);
+
+/// Throws the error with which a training of this document by these processes would end, as far as
+/// the document tells without its data. Whether processes divide fits, which need no shards, may
+/// depend on the data: such a document is not refused here.
 void expect_shareable(Communicator& communicator, const nlohmann::json& resolved);
 
 /// "environment", with keys of environment.json: versions of Treadle, libtorch and BLAS, the
