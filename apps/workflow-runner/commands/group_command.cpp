@@ -31,18 +31,17 @@ std::optional<LaunchedCommand> command_in(const CommandLine& line) {
 class PlannedTraining {
  public:
   /// `line`: of the check. Throws as Runtime::read().
-  PlannedTraining(const CommandLine& line, const SharedTraining& shared)
+  explicit PlannedTraining(const CommandLine& line)
       : command_(command_in(line)),
         runtime_(command_ ? make_runtime(command_->line()) : Runtime()) {
-    if (!command_ || goes_on(command_->line()))
+    if (!command_ || goes_on(command_->line()) || pipeline_document(command_->line()))
       return;
-    if (pipeline_document(command_->line()))
-      shared.expect_alone("a pipeline");
     workflow_ = runtime_.read(command_->line().arguments[0], command_->line().overrides());
   }
 
   const Runtime& runtime() const { return runtime_; }
-  /// Nothing: no document is given, or it is that of an earlier run, which rank 0 alone has.
+  /// Nothing: no document is given, it is that of an earlier run, which rank 0 alone has, or its
+  /// stages have documents of their own.
   const std::optional<ResolvedWorkflow>& workflow() const { return workflow_; }
   Json document() const { return workflow_ ? workflow_->resolved : Json(); }
   Json resources() const {
@@ -99,7 +98,7 @@ launch::GroupReport report_of(const std::vector<Json>& facts) {
 
 void report_group(const CommandLine& line) {
   SharedTraining shared;
-  const PlannedTraining plan(line, shared);
+  const PlannedTraining plan(line);
   RunOptions options;
   if (plan.workflow()) {
     shared.connect(plan.runtime(), *plan.workflow(), options);

@@ -278,23 +278,33 @@ std::string idle_hint(const TimeResult& time, double idle_share) {
          "two.\n";
 }
 
-/// "Processes: 3 on 2 hosts, …": how long they waited for each other.
+/// "Processes: 3 on 2 hosts; …": how long they waited for each other in steps, or, where each had
+/// fits of its own, how busy they were.
 std::string ranks_line(const std::vector<RankTime>& ranks) {
   std::set<std::string_view> hosts;
-  std::size_t worst = 0;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    hosts.insert(ranks[rank].host);
-    if (ranks[rank].waiting_share > ranks[worst].waiting_share)
-      worst = rank;
+  bool has_exchanged = false;
+  for (const RankTime& rank : ranks) {
+    hosts.insert(rank.host);
+    has_exchanged = has_exchanged || rank.exchange_seconds > 0;
   }
-  const auto share = [&](std::size_t rank) {
-    return print("%.1f %%", 100 * ranks[rank].waiting_share);
+  const auto share = [&](const RankTime& rank) {
+    return print("%.1f %%", 100 * (has_exchanged ? rank.waiting_share : rank.budget_used));
   };
+  const auto worst = has_exchanged ? std::max_element(ranks.begin(), ranks.end(),
+                                                      [](const RankTime& a, const RankTime& b) {
+                                                        return a.waiting_share < b.waiting_share;
+                                                      })
+                                   : std::min_element(ranks.begin(), ranks.end(),
+                                                      [](const RankTime& a, const RankTime& b) {
+                                                        return a.budget_used < b.budget_used;
+                                                      });
+  const std::string extreme = has_exchanged ? "the most" : "the least";
   return "Processes: " + std::to_string(ranks.size()) + " on " + std::to_string(hosts.size()) +
-         (hosts.size() == 1 ? " host" : " hosts") + "; rank 0 spent " + share(0) +
-         " of its time in exchanges" +
-         (worst == 0 ? ", the most of all"
-                     : ", rank " + std::to_string(worst) + " the most: " + share(worst)) +
+         (hosts.size() == 1 ? " host" : " hosts") + "; rank 0 spent " + share(ranks.front()) +
+         " of its time " + (has_exchanged ? "in exchanges" : "at work") +
+         (worst == ranks.begin() ? ", " + extreme + " of all"
+                                 : ", rank " + std::to_string(worst - ranks.begin()) + " " +
+                                       extreme + ": " + share(*worst)) +
          "\n";
 }
 

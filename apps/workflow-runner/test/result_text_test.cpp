@@ -94,10 +94,14 @@ TEST(ResultText, ShowsWhatARunDidWithItsDevice) {
 }
 
 TEST(ResultText, ShowsWhichProcessesTrainedAndTheirShareInExchanges) {
-  const auto last_line = [](const std::vector<std::pair<const char*, double>>& ranks) {
+  double exchange = 1;
+  const auto last_line = [&](const std::vector<std::pair<const char*, double>>& ranks) {
     Json shared = kTime;
     for (const auto& [host, share] : ranks)
-      shared["ranks"].push_back({{"host", host}, {"waiting_share", share}});
+      shared["ranks"].push_back({{"host", host},
+                                 {"exchange_seconds", exchange},
+                                 {"waiting_share", exchange > 0 ? share : 0.0},
+                                 {"budget_used", exchange > 0 ? 1.0 : share}});
     const std::string text = time_of({{"time", shared}});
     return text.substr(text.find("Processes"));
   };
@@ -109,6 +113,12 @@ TEST(ResultText, ShowsWhichProcessesTrainedAndTheirShareInExchanges) {
   EXPECT_EQ(last_line({{"a", 0.5}, {"a", 0.25}}),
             "Processes: 2 on 1 host; rank 0 spent 50.0 % of its time in exchanges, the most of "
             "all\n\n");
+
+  exchange = 0;
+  EXPECT_EQ(last_line({{"a", 0.875}, {"a", 0.5}}),
+            "Processes: 2 on 1 host; rank 0 spent 87.5 % of its time at work, rank 1 the least: "
+            "50.0 %\n\n")
+      << "each had fits of its own";
 }
 
 TEST(ResultText, BreaksTheLineOfSharesWhereTheWindowEnds) {

@@ -25,6 +25,7 @@ void describe(F& f, Of<F, RankTime> rank) {
   f("host", rank.host);
   f("exchange_seconds", rank.exchange_seconds);
   f("waiting_share", rank.waiting_share);
+  f("budget_used", rank.budget_used);
 }
 
 template <typename F>

@@ -102,7 +102,7 @@ RunResult full_run() {
   run.task = "classification";
   run.choices = {"batch size: 32"};
   run.time = {2, 2, 1, {{"forward", 1.0}, {"idle", 3.0}}, 0.25, 100, {}};
-  run.time.ranks = {{"node-1", 0.5, 0.25}, {"node-2", 0.75, 0.375}};
+  run.time.ranks = {{"node-1", 0.5, 0.25, 0.875}, {"node-2", 0.75, 0.375, 0.5}};
   run.device = DeviceResult{"cuda:0", 1, 2, 3, 4, 5, 0.5, 6, 7, 1.5, 0.5, 0.25};
   run.data = {{"rows", 100}};
   run.environment = {{"workers", 2}};
@@ -138,8 +138,10 @@ TEST(RunResult, IsReadAsItWasWritten) {
 TEST(RunResult, MentionsRanksWhereThereAreSeveralAlone) {
   RunResult run = full_run();
   const Json written = to_json(run);
-  EXPECT_EQ(written.at("time").at("ranks").at(1),
-            Json({{"host", "node-2"}, {"exchange_seconds", 0.75}, {"waiting_share", 0.375}}));
+  EXPECT_EQ(written.at("time").at("ranks").at(1), Json({{"host", "node-2"},
+                                                        {"exchange_seconds", 0.75},
+                                                        {"waiting_share", 0.375},
+                                                        {"budget_used", 0.5}}));
   EXPECT_EQ(run_result_from(written, "result.json").time.ranks.at(1).host, "node-2");
 
   run.time.ranks.clear();

@@ -137,18 +137,20 @@ std::string group_text(const std::vector<std::string>& hosts) {
   return std::to_string(hosts.size()) + " processes train together: " + text;
 }
 
-std::vector<RankTime> times_by_rank(Communicator& communicator, const Timeline& timeline) {
-  RankTime own;
-  own.host = host_name();
-  own.exchange_seconds = timeline.seconds(Phase::kExchange);
-  const double trained = timeline.seconds_passed() - timeline.seconds(Phase::kLoading);
-  own.waiting_share = trained > 0 ? std::min(1.0, own.exchange_seconds / trained) : 0.0;
+std::vector<RankTime> times_by_rank(Communicator& communicator, const TimeResult& own) {
+  const auto spent = [&](const char* phase) {
+    const auto found = own.phases.find(phase);
+    return found == own.phases.end() ? 0.0 : found->second;
+  };
+  const double trained = own.seconds - spent("loading");
+  const nlohmann::json mine{host_name(), spent("exchange"),
+                            trained > 0 ? std::min(1.0, spent("exchange") / trained) : 0.0,
+                            own.budget_used};
   std::vector<RankTime> times;
   try {
-    const nlohmann::json mine{own.host, own.exchange_seconds, own.waiting_share};
     for (const nlohmann::json& its : from_all_ranks(communicator, mine)) {
-      times.push_back(
-          {its.at(0).get<std::string>(), its.at(1).get<double>(), its.at(2).get<double>()});
+      times.push_back({its.at(0).get<std::string>(), its.at(1).get<double>(),
+                       its.at(2).get<double>(), its.at(3).get<double>()});
     }
   } catch (const CommunicationError&) {
     return {};

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <treadle/core/distributed/communicator.h>
-#include <treadle/core/history/timeline.h>
 #include <treadle/host/record/run_result.h>
 #include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/run_options.h>
@@ -41,9 +40,10 @@ std::vector<std::string> hosts_by_rank(Communicator& communicator);
 /// "3 processes train together: ranks 0-1 on node-1, rank 2 on node-2"
 std::string group_text(const std::vector<std::string>& hosts);
 
-/// Which part of their time the processes have spent in exchanges by now, by rank. Empty where one
+/// Which part of their time the processes have worked, and spent in exchanges, by rank. `own`: of
+/// this one. Empty where one
 /// of them is gone: the trained model does not depend on it. Throws nothing.
-std::vector<RankTime> times_by_rank(Communicator& communicator, const Timeline& timeline);
+std::vector<RankTime> times_by_rank(Communicator& communicator, const TimeResult& own);
 
 /// Opens the run at `path`. Of several processes that of rank 0 does; each other one is sent its
 /// files, of which it makes a private run in `options.output`: they need no file system together.

@@ -110,6 +110,16 @@ RunResult result_of_fits(const RunParts& run, const CrossValidation& plan) {
   return result;
 }
 
+}  // namespace
+
+TimeResult time_of(const RunParts& run) {
+  const DocumentComponents& components = run.components();
+  return time_result(run.timeline, run.budget.workers(), components.shards(),
+                     !components.device().device().is_cpu());
+}
+
+namespace {
+
 void add_facts_of_run(RunParts& run, const ProcessFacts& facts, RunResult& result) {
   const DocumentComponents& components = run.components();
   result.started_at = run.log.started_at();
@@ -123,7 +133,7 @@ void add_facts_of_run(RunParts& run, const ProcessFacts& facts, RunResult& resul
   result.environment["peak_memory_bytes"] = peak_memory_bytes();
   const RunDevice& device = components.device();
   const bool has_device = !device.device().is_cpu();
-  result.time = time_result(run.timeline, run.budget.workers(), components.shards(), has_device);
+  result.time = time_of(run);
   result.time.ranks = facts.ranks;
   if (has_device)
     result.device = device_result(run.timeline, device.name);

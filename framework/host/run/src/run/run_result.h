@@ -12,6 +12,9 @@
 
 namespace treadle::internal {
 
+/// Where the time of this process went by now. Expects open data.
+TimeResult time_of(const RunParts& run);
+
 /// Of the processes that trained.
 struct ProcessFacts {
   std::int64_t baseline_memory = 0;  ///< bytes, before the data was loaded

@@ -238,7 +238,7 @@ void RunSession::note_ended_study() {
 void RunSession::write_result() {
   ProcessFacts facts{baseline_memory_};
   if (!run_.hosts.empty())  // in all processes, before one of them can fail
-    facts.ranks = times_by_rank(*run_.options.communicator, run_.timeline);
+    facts.ranks = times_by_rank(*run_.options.communicator, time_of(run_));
   run_.log.drain();  // the files are read
   has_ended_ = true;
   if (!run_.options.is_first_rank())

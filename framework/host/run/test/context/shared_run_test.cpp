@@ -1,8 +1,8 @@
 #include "context/shared_run.h"
 
-#include <chrono>
+#include <map>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -25,41 +25,28 @@ TEST(SharedRunText, NamesTheRanksOfEachHost) {
   EXPECT_EQ(group_text({"a\033[31m", "b"}).find('\033'), std::string::npos);
 }
 
-TEST(SharedRunTimes, AreThoseOfEachRankInAllProcesses) {
-  const auto errors = at_ranks(3, [&](Communicator& communicator) {
-    Timeline timeline;
-    if (communicator.rank() == 1) {
-      const Timeline::Span span(&timeline, Phase::kExchange);
-      communicator.all_gather({}, {});
-    } else {
-      communicator.all_gather({}, {});
-    }
-    const std::vector<RankTime> times = times_by_rank(communicator, timeline);
-    ASSERT_EQ(times.size(), 3U);
-    EXPECT_EQ(times[1].host, host_name());
-    EXPECT_GT(times[1].exchange_seconds, 0);
-    EXPECT_EQ(times[0].exchange_seconds, 0);
-    EXPECT_EQ(times[2].waiting_share, 0);
-  });
-
-  EXPECT_THAT(errors, Each(""));
+TimeResult spent(double seconds, std::map<std::string, double> phases, double budget_used) {
+  TimeResult time;
+  time.seconds = seconds;
+  time.phases = std::move(phases);
+  time.budget_used = budget_used;
+  return time;
 }
 
-TEST(SharedRunTimes, LeaveTheTimeOfLoadingOut) {
-  const auto errors = at_ranks(2, [&](Communicator& communicator) {
-    Timeline timeline;
-    {
-      const Timeline::Span loading(&timeline, Phase::kLoading);
-      std::this_thread::sleep_for(std::chrono::milliseconds(40));
-    }
-    const auto begin = Timeline::Clock::now();
-    {
-      const Timeline::Span span(&timeline, Phase::kExchange);
-      while (Timeline::Clock::now() - begin < std::chrono::milliseconds(4)) {
-      }
-    }
-    // Of 44 ms it would be a tenth at most.
-    EXPECT_GT(times_by_rank(communicator, timeline).front().waiting_share, 0.11);
+TEST(SharedRunTimes, AreThoseOfEachRankInAllProcesses) {
+  const auto errors = at_ranks(3, [&](Communicator& communicator) {
+    const TimeResult own = communicator.rank() == 1
+                               ? spent(10, {{"loading", 2.0}, {"exchange", 4.0}}, 0.75)
+                               : spent(5, {{"loading", 2.0}}, 0.25);
+
+    const std::vector<RankTime> times = times_by_rank(communicator, own);
+
+    ASSERT_EQ(times.size(), 3U);
+    EXPECT_EQ(times[1].host, host_name());
+    EXPECT_EQ(times[1].exchange_seconds, 4);
+    EXPECT_EQ(times[1].waiting_share, 0.5) << "loading is left out";
+    EXPECT_EQ(times[1].budget_used, 0.75);
+    EXPECT_EQ(times[2].waiting_share, 0);
   });
 
   EXPECT_THAT(errors, Each(""));
@@ -69,7 +56,7 @@ TEST(SharedRunTimes, AreUnknownWhereAProcessIsGone) {
   const auto errors = at_ranks(2, [&](Communicator& communicator) {
     if (communicator.rank() == 1)
       return communicator.abort();
-    EXPECT_THAT(times_by_rank(communicator, Timeline()), IsEmpty());
+    EXPECT_THAT(times_by_rank(communicator, TimeResult()), IsEmpty());
   });
 
   EXPECT_THAT(errors, Each(""));

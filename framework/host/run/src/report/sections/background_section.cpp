@@ -23,16 +23,19 @@ Json processes_card(const std::vector<RankTime>& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     rows.push_back(List{"rank " + std::to_string(rank), ranks[rank].host,
                         as("seconds", ranks[rank].exchange_seconds),
-                        as("share", ranks[rank].waiting_share)});
+                        as("share", ranks[rank].waiting_share),
+                        as("share", ranks[rank].budget_used)});
   }
   if (rows.empty())
     return {};
   return card(
       "Processes",
-      {table({"", Json{{"name", "host"}, {"left", true}}, "time in exchanges", "waiting share"},
+      {table({"", Json{{"name", "host"}, {"left", true}}, "time in exchanges", "waiting share",
+              "workers used"},
              std::move(rows), kShown, "ranks"),
-       note("Time in exchanges with other processes, waiting for them included; the share is "
-            "that of the wall time after loading. They train with the bits of one process.")});
+       note("Time in exchanges with other processes, waiting for them included; the waiting share "
+            "is that of the wall time after loading. Processes with fits of their own exchange "
+            "nothing. The results are those of one process.")});
 }
 
 }  // namespace

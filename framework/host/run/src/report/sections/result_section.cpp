@@ -120,8 +120,9 @@ Json headline(const RunResult& result, const Numbers& numbers) {
   if (!training.model_info.name.empty())
     add("parameters", as("count", training.model_info.parameter_count));
   if (tiles.size() < kMostTiles && !result.time.ranks.empty()) {
+    const double waiting = most_waiting(result.time.ranks);
     add("processes", as("count", result.time.ranks.size()),
-        List{as("share", most_waiting(result.time.ranks)), " waiting"});
+        waiting > 0 ? Json(List{as("share", waiting), " waiting"}) : Json());
   }
   if (tiles.size() < kMostTiles && training.validation) {
     add(is_tested ? "validation rows" : "rows evaluated on",

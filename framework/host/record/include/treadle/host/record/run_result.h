@@ -29,6 +29,7 @@ struct RankTime {
   std::string host;
   double exchange_seconds = 0;  ///< in exchanges, waiting for other processes included
   double waiting_share = 0;     ///< the same as a part of its wall time after loading
+  double budget_used = 0;       ///< part of its workers' time
 };
 
 /// The time of the process that ended a run: of several, that of rank 0.
