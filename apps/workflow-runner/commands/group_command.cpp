@@ -27,7 +27,7 @@ std::optional<LaunchedCommand> command_in(const CommandLine& line) {
   return LaunchedCommand(line.arguments);
 }
 
-/// The training that the group is for: what is known of it without data.
+/// The training that the group is for, as far as it is known without data.
 class PlannedTraining {
  public:
   /// `line`: of the check. Throws as Runtime::read().

@@ -16,7 +16,7 @@ using Bytes = std::vector<std::byte>;
 
 /// Of an all-to-all, for each process: well above what the buffers of sockets hold.
 constexpr std::size_t kManyBytes = std::size_t{8} << 20;
-/// As much as a step says of its losses.
+/// About the size of a step's first message without gradients.
 constexpr std::size_t kHeaderBytes = 256;
 
 double seconds_of(const std::function<void()>& call) {

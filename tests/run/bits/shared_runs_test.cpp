@@ -275,7 +275,7 @@ TEST(SharedRun, RefusesSearchesThatEachProcessWouldDecideForItself) {
   EXPECT_FALSE(std::filesystem::exists(workspace.folder() / "study.db"));
 }
 
-/// Of rank 0, with what it noted.
+/// A run as rank 0 has it, with its notes.
 struct Traced {
   RunOutcome outcome;
   nlohmann::json trace;

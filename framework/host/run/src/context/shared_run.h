@@ -42,7 +42,7 @@ std::vector<std::string> hosts_by_rank(Communicator& communicator);
 std::string group_text(const std::vector<std::string>& hosts);
 
 /// Which part of their time the processes have spent in exchanges by now, by rank. Empty where one
-/// of them is gone: what they have trained does not depend on it. Throws nothing.
+/// of them is gone: the trained model does not depend on it. Throws nothing.
 std::vector<RankTime> times_by_rank(Communicator& communicator, const Timeline& timeline);
 
 /// Opens the run at `path`. Of several processes that of rank 0 does; each other one is sent its

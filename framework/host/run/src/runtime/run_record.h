@@ -16,8 +16,7 @@ struct DataFacts {
   std::string source = {};  ///< SourceHash; empty: not known
 };
 
-/// What the bits of all runs of a program depend on: its own version, libtorch, BLAS, CPU
-/// capability, plugins.
+/// Of every run of this program: versions of Treadle and libtorch, BLAS, CPU capability, plugins.
 nlohmann::json program_record(const PluginLock& plugins);
 
 /// What a run's bits depend on beside its document: plugins with build ids and hashes, libtorch,

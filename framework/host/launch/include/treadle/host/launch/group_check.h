@@ -34,7 +34,7 @@ struct GroupCheck {
   std::optional<GroupReport> report;  ///< nothing: the processes made none
   std::string failure;                ///< of the processes, a sentence; empty: none
 
-  /// What rank 0 has written. Its problems explain the failure, where it has any.
+  /// Sets the report of rank 0. Its problems, where there are any, replace the failure.
   void add(GroupReport its);
   /// The report of the first process of a host; null without a report.
   const GroupReport::Rank* rank_of(const Host& host) const;

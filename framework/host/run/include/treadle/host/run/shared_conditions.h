@@ -9,11 +9,11 @@
 #include <treadle/core/distributed/communicator.h>
 #include <treadle/host/run/runtime.h>
 
-/// What processes need to train together, before any data is read: for checks. A training looks at
-/// it again, and at its data.
+/// The conditions under which processes can train together, as far as they are known without data:
+/// for checks. A training compares them again, and its data.
 namespace treadle {
 
-/// What each process gives, by rank: a call of all. Throws CommunicationError.
+/// The value `mine` of each process, by rank. All processes call it. Throws CommunicationError.
 std::vector<nlohmann::json> from_all_ranks(Communicator& communicator, const nlohmann::json& mine);
 
 /// Throws a UsageError for a search whose trials processes cannot train together, sharing the
@@ -27,7 +27,7 @@ void expect_shareable(Communicator& communicator, const nlohmann::json& resolved
 
 /// "environment", with keys of environment.json: versions of Treadle, libtorch and BLAS, the
 /// kernels for this processor, the plugins of the document and of the component `communicator`.
-/// "document": what its bits depend on. `resolved`: null without a document.
+/// "document": the values that bits depend on. `resolved`: null without a document.
 nlohmann::json shared_conditions(const Runtime& runtime, const nlohmann::json& resolved,
                                  const std::string& communicator);
 
