@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 using Bytes = std::vector<std::byte>;
 
 /// Of an all-to-all, for each process: well above what the buffers of sockets hold.
-constexpr std::size_t kManyBytes = std::size_t{8} << 20;
+constexpr std::size_t kManyBytes = std::size_t{4} << 20;
 /// About the size of a step's first message without gradients.
 constexpr std::size_t kHeaderBytes = 256;
 
@@ -25,18 +25,23 @@ double seconds_of(const std::function<void()>& call) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Of several calls, in the slowest process.
+/// Of several calls, in the slowest process; of one where that takes long.
 double median_seconds(Communicator& group, const std::function<void()>& call) {
   constexpr double kSeconds = 0.4;
+  constexpr double kLeast = 3;
   constexpr double kMost = 201;
-  call();  // the first one may have connections to make
-  // Rank 0 decides how often, since all do as much.
-  auto repeats = static_cast<std::int64_t>(
-      std::clamp(kSeconds / std::max(seconds_of(call), 1e-6), 1.0, kMost));
+  const double first = seconds_of(call);
+  // Rank 0 decides how often, since all do as much. The first one may have connections to make.
+  std::int64_t repeats = 0;
+  if (first < kSeconds)
+    repeats =
+        static_cast<std::int64_t>(std::clamp(kSeconds / std::max(first, 1e-6), kLeast, kMost));
   group.broadcast(std::as_writable_bytes(std::span(&repeats, 1)), 0);
   std::vector<double> times;
   for (std::int64_t i = 0; i < repeats; ++i)
     times.push_back(seconds_of(call));
+  if (times.empty())
+    times.push_back(first);
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   std::vector<double> of_ranks(static_cast<std::size_t>(group.world_size()));

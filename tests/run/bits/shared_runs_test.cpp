@@ -352,6 +352,12 @@ TEST(SharedRun, NamesTheConditionsThatDifferBeforeItHasData) {
                                                ::testing::HasSubstr("ATEN_CPU_CAPABILITY")));
   EXPECT_THAT(differences[1], ::testing::HasSubstr("version 9.9.9"));
   EXPECT_THAT(differences[2], ::testing::HasSubstr("/seed was 11 and is now 99 in rank 4"));
+
+  its = first;
+  its["document"] = nullptr;
+  EXPECT_THAT(shared_differences(first, its, 4),
+              ::testing::ElementsAre("a document is given to rank 0 and none to rank 4: give the "
+                                     "same command to all"));
 }
 
 TEST(SharedRun, RefusesProcessesWithAnotherDocument) {

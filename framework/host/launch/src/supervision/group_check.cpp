@@ -21,7 +21,7 @@ constexpr double kSlowLatencyMs = 1;
 
 std::string milliseconds_text(double time) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g ms", time);
+  std::snprintf(text, sizeof text, time < 10 ? "%.2g ms" : "%.0f ms", time);
   return text;
 }
 

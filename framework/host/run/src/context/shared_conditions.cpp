@@ -48,6 +48,13 @@ std::vector<std::string> shared_differences(const nlohmann::json& first, const n
     if (sentence.starts_with("cpu_capability "))
       sentence += " (set ATEN_CPU_CAPABILITY to the lesser of them on all hosts)";
   }
+  if (first.at("document").is_null() != its.at("document").is_null()) {
+    found.push_back("a document is given to " +
+                    (first.at("document").is_null() ? name + " and none to rank 0"
+                                                    : "rank 0 and none to " + name) +
+                    ": give the same command to all");
+    return found;
+  }
   for (const internal::DocumentChange& change :
        internal::document_changes(first.at("document"), its.at("document")))
     found.push_back("of rank 0, the document's " + change.text + " in " + name);
