@@ -153,6 +153,7 @@ void BorrowedFits::take(const json& message) {
   fits_[path] = {.told = message.at("told").get<std::int64_t>(),
                  .is_judged = fit.is_judged,
                  .is_member = fit.is_member};
+  runner_->forget_stop(path);  // an earlier loan was
   if (is_known)
     orders_.resume.push_back(path);
   else

@@ -1,6 +1,7 @@
 #include "ranks/divided_fits.h"
 
 #include <exception>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -73,7 +74,7 @@ void DividedFits::run(const Plan& plan) {
   std::optional<LentFits> lent;
   if (plans)
     lent.emplace(run_, mail);
-  ForwardedEvents forwarded(run_.folder, mail);
+  ForwardedEvents forwarded(mail);
   if (!plans)
     run_.log.add(forwarded);
 
