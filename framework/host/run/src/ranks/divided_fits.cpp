@@ -23,7 +23,7 @@
 // a further thread runs the plan: it trains nothing, so no training keeps it from giving others
 // something to do. RankMail has two threads that move messages.
 //
-// The end comes from rank 0, also that of a failure or a stop: what it says last ends all of them.
+// The end comes from rank 0, also that of a failure or a stop: its last message ends all processes.
 
 namespace treadle::internal {
 namespace {
