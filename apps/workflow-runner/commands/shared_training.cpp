@@ -1,7 +1,6 @@
 #include "commands/shared_training.h"
 
-#include <cstdlib>
-#include <system_error>
+#include <filesystem>
 
 #include <treadle/base/error.h>
 #include <treadle/base/path_words.h>
@@ -16,17 +15,6 @@ namespace fs = std::filesystem;
 using launch::WorkerPlace;
 
 constexpr const char* kAuto = "auto";
-
-/// For what a rank other than 0 keeps while it trains.
-fs::path make_private_folder() {
-  std::string path = (fs::temp_directory_path() / "treadle-rank-XXXXXX").string();
-  if (mkdtemp(path.data()) == nullptr) {
-    throw StorageError(path +
-                       ": no folder can be made for this process; permit writing, or choose "
-                       "another place with TMPDIR");
-  }
-  return path;
-}
 
 std::string component_of(const std::string& choice, const WorkerPlace& place) {
   if (choice != kAuto)
@@ -79,9 +67,6 @@ SharedTraining::SharedTraining()
 
 SharedTraining::~SharedTraining() {
   communicator_.reset();
-  std::error_code ignored;
-  if (!private_folder_.empty())
-    fs::remove_all(private_folder_, ignored);
 }
 
 void SharedTraining::expect_alone(const std::string& what) const {
@@ -111,8 +96,9 @@ void SharedTraining::connect(const Runtime& runtime, const std::string& componen
   options.communicator = communicator_.get();
   if (is_first_rank())
     return;
-  private_folder_ = make_private_folder();
-  options.output = private_folder_;
+  // For what it keeps while it trains.
+  private_folder_.emplace(fs::temp_directory_path(), "treadle-rank-");
+  options.output = private_folder_->path();
   options.trace.clear();
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 #include <treadle/core/distributed/communicator.h>
 #include <treadle/core/history/run_observer.h>
 #include <treadle/host/launch/heartbeat.h>
+#include <treadle/host/launch/locked_folder.h>
 #include <treadle/host/launch/worker_place.h>
 #include <treadle/host/run/workflow_run.h>
 
@@ -42,7 +42,7 @@ class SharedTraining {
   const launch::WorkerPlace place_;
   std::unique_ptr<SignOfLife> sign_of_life_;
   std::unique_ptr<Communicator> communicator_;
-  std::filesystem::path private_folder_;  // of another rank than 0; empty: none
+  std::optional<launch::LockedFolder> private_folder_;  // of another rank than 0
 };
 
 }  // namespace treadle::cli
