@@ -69,7 +69,7 @@ class SharedLaunch : public CommandFixture {
     return false;
   }
 
-  /// Sends a signal to the process of that rank in a launch; false: there is none.
+  /// Sends a signal to the process of that rank in a launch; false: none lives.
   static bool sends(const Running& launch, int rank, int signal) {
     const std::string id = std::to_string(launch.process());
     const std::string variable = "TREADLE_RANK=" + std::to_string(rank);

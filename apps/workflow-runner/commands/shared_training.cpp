@@ -96,7 +96,7 @@ void SharedTraining::connect(const Runtime& runtime, const std::string& componen
   options.communicator = communicator_.get();
   if (is_first_rank())
     return;
-  // For what it keeps while it trains.
+  // It keeps a run of its own while it trains.
   private_folder_.emplace(fs::temp_directory_path(), "treadle-rank-");
   options.output = private_folder_->path();
   options.trace.clear();

@@ -7,7 +7,7 @@ namespace treadle::launch {
 
 /// A folder for the temporary files of this process, for its user alone (0700), under a name that
 /// nobody can predict. It goes with the object, and where the process was killed, with the next
-/// object of the same kind that is made: a lock in it tells whether its process lives.
+/// object of the same kind: a lock in it is held as long as the process lives.
 class LockedFolder {
  public:
   /// `kind` is the beginning of its name: "treadle-launch-". Throws StorageError where none can be
