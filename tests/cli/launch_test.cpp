@@ -221,12 +221,12 @@ TEST_F(LaunchOfFolds, DividesThemToTheBitsOfOneProcess) {
 }
 
 TEST_F(LaunchOfFolds, TrainsNoFinishedOneAgainWhenAProcessIsKilled) {
-  constexpr int kEpochs = 2000;
+  constexpr int kEpochs = 800;
   given_folds(5, kEpochs);
   EXPECT_EQ(run({"run", "points.json", "-o", "one", "--quiet"}).code, 0);
 
   Running running = start({"launch", "-n", "2", "points.json", "-o", "two"});
-  ASSERT_TRUE(running.has_printed("fold-1: 2000 epochs"));
+  ASSERT_TRUE(running.has_printed("fold-1: 800 epochs"));
   const std::string process = std::to_string(running.process());
   std::istringstream children(read(fs::path("/proc") / process / "task" / process / "children"));
   std::vector<pid_t> ranks{std::istream_iterator<pid_t>(children), {}};

@@ -26,7 +26,10 @@ using Clock = std::chrono::steady_clock;
 
 class SharedLaunch : public CommandFixture {
  protected:
-  SharedLaunch() { given_points(); }
+  SharedLaunch() {
+    given_points();
+    set("TMPDIR", folder());
+  }
 
   void given_shards(int shards, int epochs, const json& training = json::object()) {
     json loop{{"use", "standard"}, {"epochs", epochs}, {"batch_size", 4}};
@@ -66,7 +69,7 @@ class SharedLaunch : public CommandFixture {
     return false;
   }
 
-  /// Sends a signal to the process that a launch has started for that rank; false: there is none.
+  /// Sends a signal to the process of that rank in a launch; false: none lives.
   static bool sends(const Running& launch, int rank, int signal) {
     const std::string id = std::to_string(launch.process());
     const std::string variable = "TREADLE_RANK=" + std::to_string(rank);
@@ -118,6 +121,9 @@ TEST_F(SharedLaunch, OfWhichAProcessIsKilledMakesTheRunOfOne) {
                               HasSubstr("restart 1 of 3, with 2 processes, from the last "
                                         "checkpoint of ")));
   EXPECT_EQ(bits_in("together"), bits_in("alone"));
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder()))
+    EXPECT_THAT(entry.path().filename().string(), Not(testing::StartsWith("treadle-")))
+        << "left behind";
 }
 
 TEST_F(SharedLaunch, OfWhichOneProcessIsStoppedStopsAtOneStepAndGoesOn) {

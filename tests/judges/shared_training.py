@@ -14,8 +14,9 @@ SHARDS = 4
 PLACES = ("TREADLE_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK")
 
 
-def build():
-    for command in (["scripts/setup"], ["scripts/configure"]):
+def build(*options):
+    """The product, with what these options of scripts/setup install."""
+    for command in (["scripts/setup", *options], ["scripts/configure"]):
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     jobs = subprocess.run(["scripts/jobs"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     subprocess.run(["cmake", "--build", "build/release", "--target", "product", "-j", jobs, "--", "--quiet"], cwd=ROOT, check=True)

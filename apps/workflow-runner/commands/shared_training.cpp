@@ -1,7 +1,6 @@
 #include "commands/shared_training.h"
 
-#include <cstdlib>
-#include <system_error>
+#include <filesystem>
 
 #include <treadle/base/error.h>
 #include <treadle/base/path_words.h>
@@ -17,17 +16,6 @@ namespace fs = std::filesystem;
 using launch::WorkerPlace;
 
 constexpr const char* kAuto = "auto";
-
-/// For what a rank other than 0 keeps while it trains.
-fs::path make_private_folder() {
-  std::string path = (fs::temp_directory_path() / "treadle-rank-XXXXXX").string();
-  if (mkdtemp(path.data()) == nullptr) {
-    throw StorageError(path +
-                       ": no folder can be made for this process; permit writing, or choose "
-                       "another place with TMPDIR");
-  }
-  return path;
-}
 
 std::string component_of(const std::string& choice, const WorkerPlace& place) {
   if (choice != kAuto)
@@ -80,9 +68,6 @@ SharedTraining::SharedTraining()
 
 SharedTraining::~SharedTraining() {
   communicator_.reset();
-  std::error_code ignored;
-  if (!private_folder_.empty())
-    fs::remove_all(private_folder_, ignored);
 }
 
 std::int64_t SharedTraining::workers() const {
@@ -119,8 +104,9 @@ void SharedTraining::connect(const Runtime& runtime, const std::string& componen
   options.communicator = communicator_.get();
   if (is_first_rank())
     return;
-  private_folder_ = make_private_folder();
-  options.output = private_folder_;
+  // It keeps a run of its own while it trains.
+  private_folder_.emplace(fs::temp_directory_path(), "treadle-rank-");
+  options.output = private_folder_->path();
   options.trace.clear();
 }
 

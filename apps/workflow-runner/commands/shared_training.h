@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 #include <treadle/core/distributed/communicator.h>
 #include <treadle/core/history/run_observer.h>
 #include <treadle/host/launch/heartbeat.h>
+#include <treadle/host/launch/locked_folder.h>
 #include <treadle/host/launch/worker_place.h>
 #include <treadle/host/run/workflow_run.h>
 
@@ -51,7 +51,7 @@ class SharedTraining {
   std::string communicator_name_;
   std::string address_;
   std::unique_ptr<Communicator> communicator_;
-  std::filesystem::path private_folder_;  // of another rank than 0; empty: none
+  std::optional<launch::LockedFolder> private_folder_;  // of another rank than 0
 };
 
 }  // namespace treadle::cli

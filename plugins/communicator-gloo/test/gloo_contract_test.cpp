@@ -10,10 +10,16 @@
 namespace treadle::testing {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::chrono::milliseconds kTimeout{3000};  // processes start slowly
+#else
+constexpr std::chrono::milliseconds kTimeout{600};
+#endif
+
 CommunicatorCase one_host() {
   return {.name = "OneHost",
           .make = [](const std::filesystem::path&) { return gloo_group::make(); },
-          .timeout = std::chrono::milliseconds(600)};
+          .timeout = kTimeout};
 }
 
 /// c10d's server listens at every address of its host.

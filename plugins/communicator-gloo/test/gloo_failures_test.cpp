@@ -98,7 +98,7 @@ TEST(GlooFailures, AnAddressHasAPort) {
     EXPECT_THAT(refusal(at(address, 1)), HasSubstr("is no address; expected host:port"));
 }
 
-/// What a program at the port does with a connection.
+/// How a program at the port treats a connection.
 void keep_silent(int) {
   std::this_thread::sleep_for(Milliseconds(60'000));
 }

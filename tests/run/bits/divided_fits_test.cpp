@@ -1,6 +1,8 @@
 // A run whose fits several processes divide, here threads: the folder of one process.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -307,6 +309,52 @@ TEST(DividedFits, ASearchMayHaveATimeBudgetAndAStorage) {
   document["resources"]["divide"] = "shards";
   document["resources"]["shards"] = 2;
   EXPECT_THAT(run_by(runtime, document, 2).errors, Each(HasSubstr("search.parallel")));
+}
+
+/// The result of a search by two processes, of which rank 0 has these hooks.
+nlohmann::json search_of_two(
+    const nlohmann::json& document,
+    const std::function<void(const fs::path& runs, const FitId&)>& on_epoch) {
+  const Runtime runtime;
+  nlohmann::json search;
+  const auto errors = at_ranks(2, [&](Communicator& communicator) {
+    const Workspace workspace;
+    RunOptions options = workspace.options();
+    options.communicator = &communicator;
+    if (communicator.rank() == 0) {
+      options.hooks.on_epoch = [&](const FitId& fit, const EpochSummary&) {
+        on_epoch(workspace.folder() / "runs", fit);
+      };
+    }
+    const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), options);
+    if (communicator.rank() == 0)
+      search = nlohmann::json::parse(read_file(outcome.folder / "result.json")).at("search");
+  });
+  EXPECT_THAT(errors, Each(""));
+  return search;
+}
+
+TEST(DividedFits, ATrialOfAnyProcessIsCancelledByItsFile) {
+  nlohmann::json document = searching({{"trials", 2}, {"tuner", "random"}});
+  document["training"].erase("early_stopping");
+  document["search"]["space"] = {{"training.epochs", {{"choice", {3, 1'000'000}}}}};
+  document["search"]["initial"] = {{{"training.epochs", 3}}, {{"training.epochs", 1'000'000}}};
+  const nlohmann::json search = search_of_two(document, [](const fs::path& runs, const FitId& fit) {
+    const fs::path cancel = *fs::directory_iterator(runs) / fs::path("cancel");
+    if (fit.path() != "trials/1" || fs::exists(cancel))
+      return;
+    fs::create_directory(cancel);
+    std::ofstream(cancel / "1");
+  });
+  EXPECT_EQ(search.at("trials").at(1).at("state"), "cancelled");
+}
+
+TEST(DividedFits, ASearchEndsWithItsTimeBudget) {
+  nlohmann::json document = searching({{"trials", 1000}, {"budget", {{"time", "2s"}}}});
+  document["training"].erase("early_stopping");
+  document["training"]["epochs"] = 40;
+  const nlohmann::json search = search_of_two(document, [](const fs::path&, const FitId&) {});
+  EXPECT_EQ(search.at("ended").at("reason"), "time");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <treadle/host/run/shared_conditions.h>
 #include <treadle/testing/distributed/thread_communicator.h>
 
+#include "watched_runs.h"
 #include "workspace.h"
 
 namespace treadle {
@@ -27,6 +28,8 @@ using testing::bits_of;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using testing::moons;
+using testing::StepWatch;
+using testing::watching_runtime;
 using testing::Workspace;
 
 nlohmann::json in_four_shards(const nlohmann::json& change) {
@@ -209,28 +212,26 @@ TEST(SharedRun, OfStagesGivesTheBitsOfOneProcessAndGoesOnWithAnyNumber) {
   EXPECT_EQ(resumed, whole);
 }
 
-// The memory of rank 0 decides. Looking for a size takes steps that the others do not make.
+// The memory of rank 0 decides, by steps that the others do not make.
 TEST(SharedRun, TrainsEverywhereWithTheBatchSizeThatRankZeroFinds) {
-  const Runtime runtime;
-  nlohmann::json document = in_four_shards({{"training", {{"batch_size", "auto"}}}});
-  document["validation"] = {{"use", "hold_out"}, {"fraction", 0.25}};
-  std::string result;
-  std::string bits;
-  const auto errors = at_ranks(2, [&](Communicator& communicator) {
-    const Workspace workspace;
-    RunOptions options = workspace.options();
-    options.communicator = &communicator;
-    const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), options);
-    if (communicator.rank() == 0) {
-      result = testing::read_file(outcome.folder / "result.json");
-      bits = bits_of(outcome.folder);
-    }
-  });
-  EXPECT_THAT(errors, Each(""));
+  const Runtime runtime = watching_runtime();
+  const auto trained = [&](const nlohmann::json& batch_size, std::int64_t processes) {
+    nlohmann::json document = in_four_shards({{"training", {{"batch_size", batch_size}}}});
+    document["schedule"] = "watched";
+    document["validation"] = {{"use", "hold_out"}, {"fraction", 0.25}};
+    std::atomic<int> steps = 0;
+    const StepWatch watch(runtime, [&] { ++steps; });
+    std::string bits = bits_of_processes(runtime, document, processes);
+    return std::pair(std::move(bits), steps.load());
+  };
+  const auto found_alone = trained("auto", 1);
+  const auto given_alone = trained(128, 1);
+  const auto found = trained("auto", 2);
+  const auto given = trained(128, 2);
 
-  EXPECT_THAT(result, HasSubstr("batch size: 128 (all training rows"));
-  document["training"]["batch_size"] = 128;
-  EXPECT_EQ(bits, bits_of_processes(runtime, document, 1));
+  EXPECT_EQ(found.first, given_alone.first);
+  EXPECT_GT(found_alone.second, given_alone.second) << "a size is looked for by steps";
+  EXPECT_EQ(found.second - given.second, found_alone.second - given_alone.second);
 }
 
 nlohmann::json searching(const nlohmann::json& settings) {

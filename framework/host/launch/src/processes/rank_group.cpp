@@ -119,6 +119,7 @@ void RankGroup::check() {
     // First: all it sent before its end has arrived by then.
     const bool has_ended = process.has_ended();
     process.heartbeat().listen(now);
+    last_step_ = std::max(last_step_, process.heartbeat().last_step());
     if (has_ended)
       note_end(process);
     return has_ended;
@@ -159,7 +160,7 @@ void RankGroup::note_end(const RankProcess& process) {
   failure.message = words_of(process) +
                     (signal != 0 ? " was killed by " + signal_name(signal)
                                  : " ended with exit code " + std::to_string(code)) +
-                    step_words(process) + remedy_for(signal);
+                    step_words(process.heartbeat().last_step()) + remedy_for(signal);
   note(std::move(failure));
 }
 
@@ -180,7 +181,8 @@ void RankGroup::note_hangs(Clock::time_point now) {
   note({worst->rank(), kLost, true, true,
         words_of(*worst) +
             (worst->is_frozen() ? " was stopped where it is (SIGSTOP), and" : " hangs: it") +
-            " gave no sign of life for " + std::to_string(seconds) + " s" + step_words(*worst)});
+            " gave no sign of life for " + std::to_string(seconds) + " s" +
+            step_words(worst->heartbeat().last_step())});
 }
 
 /// Those that waited for such a process have reported their loss of it.
@@ -188,7 +190,8 @@ void RankGroup::note_frozen() {
   for (const RankProcess& process : processes_) {
     if (process.is_frozen()) {
       note({process.rank(), kLost, true, true,
-            words_of(process) + " was stopped where it is (SIGSTOP)" + step_words(process)});
+            words_of(process) + " was stopped where it is (SIGSTOP)" +
+                step_words(process.heartbeat().last_step())});
     }
   }
 }
@@ -271,8 +274,11 @@ std::string RankGroup::words_of(const RankProcess& process) {
          " on " + host_name() + ")";
 }
 
-std::string RankGroup::step_words(const RankProcess& process) {
-  const std::int64_t step = process.heartbeat().last_step();
+std::string RankGroup::last_step_words() const {
+  return step_words(last_step_);
+}
+
+std::string RankGroup::step_words(std::int64_t step) {
   return step < 0 ? "" : ", after step " + std::to_string(step);
 }
 

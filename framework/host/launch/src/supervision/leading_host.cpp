@@ -97,6 +97,7 @@ void LeadingHost::add_descriptors(std::vector<pollfd>& descriptors) const {
 }
 
 void LeadingHost::exchange(RankGroup& group) {
+  last_step_ = group.last_step_words();
   for (auto& [number, host] : hosts_)
     hear(number, host, group);
   drop_lost();
@@ -217,8 +218,8 @@ void LeadingHost::drop_lost() {
       GroupOutcome outcome;
       outcome.code = kLostCode;
       outcome.is_lost = true;
-      outcome.message =
-          name_of(host->first) + " is gone: its launch was killed, or its network is down";
+      outcome.message = name_of(host->first) + " is gone" + last_step_ +
+                        ": its launch was killed, or its network is down";
       outcomes_.emplace_back(host->first, std::move(outcome));
     }
     host = hosts_.erase(host);

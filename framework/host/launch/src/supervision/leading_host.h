@@ -73,6 +73,7 @@ class LeadingHost : public OtherHosts {
   std::map<std::int64_t, std::string> names_;    // of hosts that are, were or wanted to be here
   std::map<std::int64_t, std::string> refused_;  // why, of hosts that are not here
   std::vector<std::pair<std::int64_t, GroupOutcome>> outcomes_;
+  std::string last_step_;     // ", after step 7", of the last generation on this host
   bool has_ended_ = false;    // the generation, everywhere
   bool has_stopped_ = false;  // a stop was passed on
 };

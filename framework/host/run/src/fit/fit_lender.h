@@ -13,7 +13,7 @@ namespace treadle::internal {
 class FitRunner;
 
 /// Has the fits of a plan trained elsewhere, for a FitRunner that trains none itself: the runner
-/// prepares a fit, lends it, and takes it back with what it came to.
+/// prepares a fit, lends it, and takes it back with its result.
 ///
 /// Borrowers receive what a fit needs, and send its checkpoints and its record to the run's folder.
 /// They report its epochs to FitRunner::reported_elsewhere(). Called by the runner, one call at a
@@ -21,8 +21,8 @@ class FitRunner;
 class FitLender {
  public:
   struct Loan {
-    PlannedFit fit;                ///< what it depends on has completed; it has no `epochs`
-    std::int64_t epochs_told = 0;  ///< that the planner knows of
+    PlannedFit fit;                    ///< what it depends on has completed; it has no `epochs`
+    std::int64_t epochs_reported = 0;  ///< to the planner
   };
   struct News {
     std::vector<std::string> returned = {};  ///< paths of fits to take back
@@ -31,7 +31,8 @@ class FitLender {
 
   virtual ~FitLender();
 
-  /// From now on this runner is told of epochs, and woken when there is news. Null: nobody.
+  /// From now on this runner receives the epochs of fits, and is woken when there is news. Null:
+  /// nobody.
   virtual void serve(FitRunner* runner) = 0;
   /// Whether a borrower is free for this fit.
   virtual bool has_room(const PlannedFit& fit) const = 0;

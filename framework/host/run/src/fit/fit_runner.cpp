@@ -162,12 +162,17 @@ void FitRunner::run() {
 
 void FitRunner::stop(const std::string& fit) {
   if (lender_ != nullptr)
-    return lender_->stop(fit);
+    lender_->stop(fit);
   const std::lock_guard lock(stop_mutex_);
   // Remembered for fits that have not begun yet, or are paused.
   stopped_.insert(fit);
   if (const auto running = running_.find(fit); running != running_.end())
     running->second->stop();
+}
+
+void FitRunner::forget_stop(const std::string& fit) {
+  const std::lock_guard lock(stop_mutex_);
+  stopped_.erase(fit);
 }
 
 FitVerdict FitRunner::reported_elsewhere(const std::string& fit, const EpochSummary& epoch) {

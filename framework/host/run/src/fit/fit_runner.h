@@ -41,6 +41,8 @@ class FitRunner final : private engine::FitSchedule {
   /// Ends one fit alone, whether it runs or will; it saves a checkpoint. Any thread, a planner's
   /// among them.
   void stop(const std::string& fit);
+  /// That fit may run again. Any thread.
+  void forget_stop(const std::string& fit);
   /// The planner's decision on a fit that is lent, after an epoch. Any thread.
   FitVerdict reported_elsewhere(const std::string& fit, const EpochSummary& epoch);
   /// Does something with the planner while nobody else calls it. Any thread.

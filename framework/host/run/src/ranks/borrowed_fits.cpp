@@ -34,9 +34,9 @@ FitVerdict BorrowedFits::reported(const FitId& fit, const EpochSummary& epoch) {
   {
     const std::lock_guard lock(mutex_);
     Borrowed& borrowed = fits_.at(fit.path());
-    if (epoch.epoch <= borrowed.told)
+    if (epoch.epoch <= borrowed.reported)
       return FitVerdict::kContinue;
-    borrowed.told = epoch.epoch;
+    borrowed.reported = epoch.epoch;
     borrowed.verdict.reset();
     asks = borrowed.is_judged;
   }
@@ -150,9 +150,10 @@ void BorrowedFits::take(const json& message) {
                                     [this](const json& resolved) { return workflow_of(resolved); });
   const std::string path = fit.id.path();
   const bool is_known = fits_.count(path) > 0;
-  fits_[path] = {.told = message.at("told").get<std::int64_t>(),
+  fits_[path] = {.reported = message.at("reported").get<std::int64_t>(),
                  .is_judged = fit.is_judged,
                  .is_member = fit.is_member};
+  runner_->forget_stop(path);  // an earlier loan was
   if (is_known)
     orders_.resume.push_back(path);
   else

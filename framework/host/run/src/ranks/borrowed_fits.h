@@ -54,7 +54,7 @@ class BorrowedFits final : public FitPlanner {
 
  private:
   struct Borrowed {
-    std::int64_t told = 0;  // epochs that rank 0 knows of
+    std::int64_t reported = 0;  // epochs, to rank 0
     bool is_judged = false;
     bool is_member = false;
     std::optional<FitVerdict> verdict = {};

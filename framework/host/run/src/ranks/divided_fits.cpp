@@ -1,6 +1,7 @@
 #include "ranks/divided_fits.h"
 
 #include <exception>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -22,7 +23,7 @@
 // a further thread runs the plan: it trains nothing, so no training keeps it from giving others
 // something to do. RankMail has two threads that move messages.
 //
-// The end comes from rank 0, also that of a failure or a stop: what it says last ends all of them.
+// The end comes from rank 0, also that of a failure or a stop: its last message ends all processes.
 
 namespace treadle::internal {
 namespace {
@@ -73,7 +74,7 @@ void DividedFits::run(const Plan& plan) {
   std::optional<LentFits> lent;
   if (plans)
     lent.emplace(run_, mail);
-  ForwardedEvents forwarded(run_.folder, mail);
+  ForwardedEvents forwarded(mail);
   if (!plans)
     run_.log.add(forwarded);
 

@@ -21,10 +21,10 @@ struct FitsAtOnce {
 /// Folds of folds, where there are some.
 FitsAtOnce fits_at_once(const ValidationPlan& plan, std::optional<std::int64_t> trials);
 
-/// What the processes that train a run together divide.
+/// The division of a run among the processes that train it together.
 struct FitDivision {
   bool divides_fits = false;  ///< else the shards of each step
-  std::string text;           ///< "2 processes share 5 folds"; empty: there is one process
+  std::string text;           ///< "2 processes share 5 folds"; empty: one process
 };
 /// `wanted`: "auto", "fits" or "shards", as resources.divide of the document. By "auto", fits where
 /// each process has one. Throws a UsageError for fits that are not there.

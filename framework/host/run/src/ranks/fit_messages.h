@@ -13,7 +13,7 @@
 
 #include "fit/fit_planner.h"
 
-/// What processes that divide the fits of a run tell each other, as JSON with bytes. Numbers keep
+/// The messages between processes that divide the fits of a run, as JSON with bytes. Numbers keep
 /// their bits.
 namespace treadle::internal {
 

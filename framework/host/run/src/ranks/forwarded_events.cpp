@@ -22,6 +22,9 @@ void ForwardedEvents::do_fit_started(const FitId& fit) {
 }
 
 void ForwardedEvents::do_step_completed(const FitId& fit, const StepProgress& progress) {
+  if (Clock::now() < next_step_)
+    return;
+  next_step_ = Clock::now() + kBetweenSteps;
   send(fit, {{"step",
               {progress.epoch, progress.epochs.value_or(-1), progress.step,
                progress.total_steps.value_or(-1)}}});

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <chrono>
+
 #include <treadle/core/history/run_observer.h>
-#include <treadle/host/run/run_folder.h>
 
 #include "ranks/rank_mail.h"
 
@@ -11,8 +12,8 @@ namespace treadle::internal {
 /// and each checkpoint as soon as it is saved.
 class ForwardedEvents final : public RunObserver {
  public:
-  /// Borrows both.
-  ForwardedEvents(const RunFolder& folder, RankMail& mail) : folder_(folder), mail_(mail) {}
+  /// Borrows it.
+  explicit ForwardedEvents(RankMail& mail) : mail_(mail) {}
 
  private:
   void do_fit_started(const FitId& fit) override;
@@ -24,8 +25,12 @@ class ForwardedEvents final : public RunObserver {
 
   void send(const FitId& fit, nlohmann::json event);
 
-  const RunFolder& folder_;
+  using Clock = std::chrono::steady_clock;
+  /// Of steps only the newest is sent, so often.
+  static constexpr std::chrono::milliseconds kBetweenSteps{500};
+
   RankMail& mail_;
+  Clock::time_point next_step_;
 };
 
 }  // namespace treadle::internal

@@ -41,7 +41,7 @@ bool LentFits::has_room(const PlannedFit& fit) const {
   return freest(fit).has_value();
 }
 
-/// What the fit begins with.
+/// Its checkpoints, and the weights that it begins with.
 json LentFits::files_for(const Loan& loan) const {
   json files = json::array();
   const std::string& path = loan.fit.id.path();
@@ -69,7 +69,7 @@ void LentFits::lend(const Loan& loan) {
   }
   mail_.send(rank, message(FitMessage::kLend,
                            {{"fit", to_json(loan.fit)},
-                            {"told", loan.epochs_told},
+                            {"reported", loan.epochs_reported},
                             {"files", rank == mail_.rank() ? json::array() : files_for(loan)}}));
 }
 

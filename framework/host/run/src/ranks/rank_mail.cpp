@@ -10,11 +10,10 @@
 // Two threads. One exchanges: it is never kept from its next call by what somebody does with a
 // message, or the calls of the others would run out of time. The other one delivers.
 //
-// A round is a call in which each process says whether it stops, whether it is done and how much it
-// has for each other one, and, where anybody has something, a second call with that. Large messages
-// take several rounds. A round begins when the last process comes to it, so the pause between
-// rounds is how long a message may wait. It is short while messages go to and fro, and grows while
-// none do.
+// A round is a call with two signals of each process (stop, done) and the number of bytes that it
+// has for each other one; if any has some, a second call moves them. Large messages take several
+// rounds. A round begins when the last process joins it, so a message waits at most for the pause
+// between rounds. The pause is short while messages are exchanged, and grows while there are none.
 //
 // The end: a process that is done sends nothing of its own accord. The round in which all are done
 // and nothing is on its way is the last one, in all of them.
@@ -126,7 +125,7 @@ void RankMail::exchange() {
   }
 }
 
-/// What this process says and sends next.
+/// The signals and bytes of this process.
 RankMail::Round RankMail::next_round() {
   const std::lock_guard lock(mutex_);
   Round round;

@@ -54,8 +54,8 @@ class RankMail {
   void send_all(const nlohmann::json& message);
   /// All processes are to stop.
   void wish_stop();
-  /// This process has nothing more to say: returns when all have said so, everything was received,
-  /// and no call is made any more. Throws CommunicationError.
+  /// This process has no more messages. Returns when no process has, everything was received, and
+  /// no call is made any more. Throws CommunicationError.
   void finish();
 
  private:
