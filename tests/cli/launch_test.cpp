@@ -27,7 +27,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 /// Of the loopback: nobody listens at it now.
-int free_port() {
+int unused_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -133,7 +133,7 @@ TEST_F(Launch, ChecksTheCommunicatorOfADocumentWithRealProcesses) {
 }
 
 TEST_F(Launch, ChecksHostsTogether) {
-  const std::string at = "127.0.0.1:" + std::to_string(free_port());
+  const std::string at = "127.0.0.1:" + std::to_string(unused_port());
   const auto words = [&](const std::string& host) {
     return std::vector<std::string>{"launch", "--check", "--hosts", "2",  "--host",
                                     host,     "--at",    at,        "-n", "1"};
