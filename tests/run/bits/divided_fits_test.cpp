@@ -14,6 +14,7 @@
 
 #include <treadle/testing/distributed/thread_communicator.h>
 
+#include "watched_runs.h"
 #include "workspace.h"
 
 namespace treadle {
@@ -355,6 +356,46 @@ TEST(DividedFits, ASearchEndsWithItsTimeBudget) {
   document["training"]["epochs"] = 40;
   const nlohmann::json search = search_of_two(document, [](const fs::path&, const FitId&) {});
   EXPECT_EQ(search.at("ended").at("reason"), "time");
+}
+
+/// A search whose last training of its best trial fails.
+Divided with_failing_last_training(const nlohmann::json& document, std::int64_t processes) {
+  const Runtime runtime = testing::watching_runtime();
+  Divided divided;
+  const Workspace of_first;
+  int steps = 0;
+  const testing::StepWatch failing(runtime, [&] {
+    const fs::path run = *fs::directory_iterator(of_first.folder() / "runs");
+    const bool is_last =
+        read_file(run / "search.journal").find("\"treadle:last_training\"") != std::string::npos;
+    if (is_last && ++steps == 4)
+      throw TrainingError("it fell apart");
+  });
+  divided.errors = at_ranks(processes, [&](Communicator& communicator) {
+    const Workspace own;
+    const bool is_first = communicator.rank() == 0;
+    RunOptions options = is_first ? of_first.options() : own.options();
+    options.communicator = &communicator;
+    if (is_first)
+      options.hooks.on_note = [&](const std::string& text) { divided.notes.push_back(text); };
+    const RunOutcome outcome = run_workflow(runtime, runtime.resolve(document), options);
+    if (is_first)
+      divided.contents = contents_of(outcome.folder);
+  });
+  return divided;
+}
+
+TEST(DividedFits, TheNextBestTrialIsTrainedWhereTheLastTrainingFails) {
+  nlohmann::json document = searching({{"trials", 2}});
+  document["training"]["epochs"] = 3;
+  document["schedule"] = "watched";
+  const Divided alone = with_failing_last_training(document, 1);
+  const Divided divided = with_failing_last_training(document, 2);
+
+  EXPECT_THAT(alone.errors, Each(""));
+  EXPECT_THAT(divided.errors, Each(""));
+  EXPECT_THAT(divided.notes, Contains(HasSubstr("the next best, begins")));
+  EXPECT_THAT(differing(divided.contents, alone.contents), IsEmpty());
 }
 
 }  // namespace
