@@ -234,7 +234,7 @@ TEST(SharedRun, TrainsEverywhereWithTheBatchSizeThatRankZeroFinds) {
   EXPECT_EQ(found.second - given.second, found_alone.second - given_alone.second);
 }
 
-nlohmann::json searching(const nlohmann::json& settings) {
+nlohmann::json shared_search(const nlohmann::json& settings) {
   nlohmann::json document =
       in_four_shards({{"search",
                        {{"space", {{"optimizer.learning_rate", {{"log_uniform", {0.001, 0.1}}}}}},
@@ -256,7 +256,7 @@ TEST(SharedRun, RefusesSearchesThatEachProcessWouldDecideForItself) {
   };
   for (const auto& [settings, words] : refused) {
     std::atomic<int> usage_errors = 0;
-    const nlohmann::json document = searching(settings);
+    const nlohmann::json document = shared_search(settings);
     const auto errors = at_ranks(2, [&](Communicator& communicator) {
       const Workspace own;
       RunOptions options = own.options();
