@@ -174,6 +174,7 @@ const std::map<std::string, Hint>& table() {
       {":features", {50, small<5, 8>}},
       {":intra_op_threads", {5, small<1, 2>}},
       {":workers", {0}},  // set for each run
+      {":divide", {0}},   // the same
       {":device", {0}},   // the same
       {":resources.execution", {20}},
       {":checkpoint", {70}},

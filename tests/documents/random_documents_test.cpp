@@ -260,7 +260,10 @@ class DocumentTester {
     ++tally_.counts["documents"];
     count_components(document, tally_.components);
     expect_checked(document);
-    processes_ = is_shareable(document) ? std::min(first.shards, DocumentRuns::kMostProcesses) : 1;
+    if (is_shareable(document)) {
+      sharing_ = std::min(first.shards, DocumentRuns::kMostProcesses);
+      dividing_ = std::min(first.fits, DocumentRuns::kMostProcesses);
+    }
     expect_same_in_parallel(runs, document, first.remains);
     expect_same_resumed(runs, document, first.remains);
     if (far_ != nullptr && seed_ % kFarShare == 0)
@@ -297,9 +300,13 @@ class DocumentTester {
 
   void expect_same_in_parallel(DocumentRuns& runs, const json& document, const Remains& wanted) {
     std::vector<Parallelism> ways{{2}, {3}};
-    if (processes_ > 1) {
-      ways.push_back({1, processes_});
+    if (sharing_ > 1) {
+      ways.push_back({1, sharing_, "shards"});
       ++tally_.counts["shared"];
+    }
+    if (dividing_ > 1) {
+      ways.push_back({1, dividing_, "fits"});
+      ++tally_.counts["divided"];
     }
     for (const Parallelism& by : ways) {
       const auto found = [&](const json& tried, const Remains& one) {
@@ -311,7 +318,8 @@ class DocumentTester {
         continue;
       const json smallest = shrunk(document, [&](const json& less) {
         const DocumentRun one = runs.run(less, {1});
-        return one.ending.kind == Kind::kDone && one.shards >= by.processes &&
+        return one.ending.kind == Kind::kDone &&
+               (by.divide == "fits" ? one.fits : one.shards) >= by.processes &&
                !found(less, one.remains).empty();
       });
       fail("with " + by.text(), other, document.dump(1), smallest);
@@ -338,7 +346,7 @@ class DocumentTester {
     std::vector<std::pair<Parallelism, Break>> breaks;
     const auto some = [&] {
       return Parallelism{static_cast<int>(dice.whole(1, 3)),
-                         static_cast<int>(dice.whole(1, processes_))};
+                         static_cast<int>(dice.whole(1, std::max(sharing_, dividing_)))};
     };
     std::string spoken;
     for (int count = dice.chance(30) ? 2 : 1; count-- > 0;) {
@@ -544,7 +552,9 @@ class DocumentTester {
   const Runtime& runtime_;
   const Runtime* const far_;
   std::uint64_t seed_ = 0;
-  int processes_ = 1;  // that may share the steps of the document, at most
+  // Processes, at most.
+  int sharing_ = 1;   // that may share the steps of the document
+  int dividing_ = 1;  // that may divide its fits
   int relatives_ = 0;
   Tally tally_;
 };

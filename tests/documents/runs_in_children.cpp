@@ -252,7 +252,9 @@ fs::path DocumentRuns::new_output() {
 
 std::string Parallelism::text() const {
   return std::to_string(workers) + (workers == 1 ? " worker" : " workers") +
-         (processes == 1 ? "" : " in each of " + std::to_string(processes) + " processes");
+         (processes == 1 ? ""
+                         : " in each of " + std::to_string(processes) + " processes, which share " +
+                               (divide == "auto" ? "either" : divide));
 }
 
 bool is_shareable(const json& document) {
@@ -330,14 +332,33 @@ Ending DocumentRuns::start(const json& document, const fs::path& output, int pro
   return child.wait();
 }
 
+namespace {
+
+/// Folds that do not follow one another, of as many trials as run at once.
+int fits_at_once(const json& resolved, const json& result) {
+  std::size_t fits = 1;
+  const bool follow = resolved.value("validation", json::object()).value("warm_start", false);
+  if (const auto folds = result.find("fold_results"); folds != result.end() && !follow)
+    fits = folds->size();
+  if (const auto search = resolved.find("search"); search != resolved.end())
+    fits *= std::min(search->at("parallel").get<std::size_t>(),
+                     search->at("trials").get<std::size_t>());
+  return static_cast<int>(fits);
+}
+
+}  // namespace
+
 DocumentRun DocumentRuns::run(json document, Parallelism by) {
   document["resources"]["workers"] = by.workers;
+  document["resources"]["divide"] = by.divide;
   const fs::path output = new_output();
   DocumentRun run{start(document, output, by.processes, std::nullopt), {}};
   if (run.ending.kind == Ending::Kind::kDone) {
     run.remains = remains_of(run.ending.text);
     const json resolved = json::parse(read_file(fs::path(run.ending.text) / "workflow.json"));
     run.shards = resolved.at("resources").at("shards").get<int>();
+    run.fits =
+        fits_at_once(resolved, json::parse(read_file(fs::path(run.ending.text) / "result.json")));
   }
   remove(output);
   return run;

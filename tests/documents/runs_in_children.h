@@ -60,7 +60,8 @@ struct Break {
 /// By how many a run is done.
 struct Parallelism {
   int workers = 1;
-  int processes = 1;  ///< with so many workers each; here threads, which share the shards of a step
+  int processes = 1;            ///< with so many workers each; here threads
+  std::string divide = "auto";  ///< what they share, as resources.divide has it
 
   std::string text() const;
 };
@@ -73,6 +74,7 @@ struct DocumentRun {
   // Of one that is done.
   Remains remains;
   int shards = 1;  ///< of its steps
+  int fits = 1;    ///< that may run at once
 };
 
 /// Offers what a Break needs to the documents of a runtime.
@@ -102,7 +104,7 @@ class DocumentRuns {
   int runs_ = 0;
 };
 
-/// Whether several processes may share the steps of a document.
+/// Whether several processes may train a document with whatever they share.
 bool is_shareable(const nlohmann::json& document);
 
 /// Steps of all trainings of a run, as its history says.

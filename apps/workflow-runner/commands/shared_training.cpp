@@ -4,6 +4,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/path_words.h>
+#include <treadle/base/system/processors.h>
 #include <treadle/host/launch/addresses.h>
 #include <treadle/host/launch/group_folder.h>
 #include <treadle/host/run/pipeline.h>
@@ -69,6 +70,10 @@ SharedTraining::~SharedTraining() {
   communicator_.reset();
 }
 
+std::int64_t SharedTraining::workers() const {
+  return place_.workers > 0 ? place_.workers : available_cores();
+}
+
 void SharedTraining::expect_alone(const std::string& what) const {
   if (!place_.is_in_group())
     return;
@@ -91,8 +96,11 @@ void SharedTraining::connect(const Runtime& runtime, const std::string& componen
   options.workers = place_.workers;
   if (!place_.is_in_group())
     return;
-  communicator_ = runtime.registry().make<Communicator>(component_of(component, place_));
-  communicator_->connect(rendezvous_of(place_));
+  communicator_name_ = component_of(component, place_);
+  communicator_ = runtime.registry().make<Communicator>(communicator_name_);
+  const Rendezvous rendezvous = rendezvous_of(place_);
+  address_ = rendezvous.own_address.empty() ? "127.0.0.1" : rendezvous.own_address;
+  communicator_->connect(rendezvous);
   options.communicator = communicator_.get();
   if (is_first_rank())
     return;

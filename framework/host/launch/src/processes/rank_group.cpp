@@ -11,8 +11,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/system/host_name.h>
 #include <treadle/host/launch/group_variables.h>
-#include <treadle/host/launch/host_facts.h>
 #include <treadle/host/launch/worker_place.h>
 
 namespace treadle::launch {

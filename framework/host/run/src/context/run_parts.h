@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <treadle/core/history/timeline.h>
 #include <treadle/engine/thread_budget.h>
@@ -38,10 +39,21 @@ class RunParts {
   const DocumentComponents& components() const { return *components_; }
   DocumentComponents& components() { return *components_; }
   const RunConditions& conditions() const { return conditions_; }
-  /// For whatever is no training step. Processes that train together stop at steps alone, all at
-  /// the same one: others would wait for one that stops elsewhere.
+  /// The communicator of processes that share the steps of each fit. Null: this process makes
+  /// whole steps.
+  Communicator* shared_steps() const { return divides_fits ? nullptr : options.communicator; }
+  /// How many trainings run at once at most, in all processes.
+  int trainings_at_once() const {
+    return budget.workers() *
+           (divides_fits ? static_cast<int>(options.communicator->world_size()) : 1);
+  }
+  /// Requested by the user, or by another process with which this one divides fits.
+  std::stop_token stop() const { return stop_.get_token(); }
+  void request_stop() { stop_.request_stop(); }
+  /// For whatever is no training step. Processes that share steps stop at steps alone, all at the
+  /// same one: others would wait for one that stops elsewhere.
   std::stop_token stop_between_steps() const {
-    return options.communicator != nullptr ? std::stop_token() : options.stop;
+    return shared_steps() != nullptr ? std::stop_token() : stop();
   }
 
   const Runtime& runtime;
@@ -53,12 +65,17 @@ class RunParts {
   RunLog log;
   BackgroundWriter writer;
   std::atomic<bool> has_trained = false;  ///< a step was made
+  bool divides_fits = false;              ///< with other processes, each of which makes whole steps
+  /// Of the processes that train together, by rank, from open_data() on; empty: one process.
+  std::vector<std::string> hosts;
 
  private:
   ResolvedWorkflow workflow_;
   std::optional<Dataset> dataset_;
   std::optional<DocumentComponents> components_;
   RunConditions conditions_;
+  std::stop_source stop_;
+  std::stop_callback<std::function<void()>> user_stop_{options.stop, [this] { request_stop(); }};
 };
 
 /// Adds to what could not be written how the run is finished once that is mended.

@@ -17,6 +17,16 @@ RunLog::RunLog(const RunFolder& folder, const std::vector<RunObserver*>& listene
     observers_.add(*observer);
 }
 
+void RunLog::add(RunObserver& observer) {
+  drain();
+  observers_.between_calls([&] { observers_.add(observer); });
+}
+
+void RunLog::remove(const RunObserver& observer) {
+  dispatcher_.settle();
+  observers_.between_calls([&] { observers_.remove(observer); });
+}
+
 void RunLog::note(const std::string& text) {
   notify([text](RunObserver& o) { o.noted(text); });
 }

@@ -36,6 +36,11 @@ class RunLog {
   RunLog(const RunFolder& folder, const std::vector<RunObserver*>& listeners,
          std::vector<std::unique_ptr<RunObserver>> observers);
 
+  /// A further observer, of the events from now on. Not owned.
+  void add(RunObserver& observer);
+  /// When it has received all events so far.
+  void remove(const RunObserver& observer);
+
   void notify(EventDispatcher::Call call) { dispatcher_.notify(std::move(call)); }
   void note(const std::string& text);
   /// True for the first call with this `subject`, so that a note which every training would make is

@@ -15,6 +15,10 @@ namespace treadle::internal {
 class RunObservers {
  public:
   void add(RunObserver& observer) { observers_.push_back({.observer = &observer}); }
+  void remove(const RunObserver& observer) {
+    std::erase_if(observers_,
+                  [&](const Listener& listener) { return listener.observer == &observer; });
+  }
   /// One of the run's own files: a StorageError that it throws is an error of the run, and
   /// notify() throws it.
   void add_file(RunObserver& file) {

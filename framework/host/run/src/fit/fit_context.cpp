@@ -25,7 +25,7 @@ FitContext::FitContext(RunParts& run, const FitId& id, nlohmann::json identity, 
       id_(id),
       identity_(std::move(identity)),
       report_(std::move(report)),
-      run_stop_(run.options.stop, [this] { stop_.request_stop(); }),
+      run_stop_(run.stop(), [this] { stop_.request_stop(); }),
       store_(run.folder.checkpoints(id.path())),
       saver_(run.writer) {
   // Requested for good: do_stop_token() chooses between the two sources.
@@ -136,8 +136,10 @@ void FitContext::do_note(const std::string& text) {
 
 void FitContext::do_save_checkpoint(const StateDict& state,
                                     const engine::TrainingPosition& position, int keep) {
-  // Rank 0 saves for all; trials may be paused, and go on from what each process has saved.
-  if (!run_.options.is_first_rank() && !run_.workflow().resolved.contains("search"))
+  // Of processes that share steps rank 0 saves for all; trials may be paused, and go on from what
+  // each process has saved.
+  if (run_.shared_steps() != nullptr && !run_.options.is_first_rank() &&
+      !run_.workflow().resolved.contains("search"))
     return;
   const Timeline::Span span(&run_.timeline, Phase::kSaving);
   // One that has finished with this epoch is neither paused nor stopped after it.

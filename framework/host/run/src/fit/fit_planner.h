@@ -54,6 +54,7 @@ struct PlannedFit {
   bool is_drawn = false;       ///< its model is the report's picture
   bool counts_cost = false;    ///< its result has the cost of a forward pass
   bool is_member = false;      ///< its model is kept in the folder of its path, to predict with
+  bool is_judged = false;      ///< the planner's answers to its reports are part of the bits
 };
 
 /// The kept state of a completed fit.

@@ -125,8 +125,11 @@ MemoryGauge memory_of(const RunDevice& device) {
 
 }  // namespace
 
-FitRunner::FitRunner(RunParts& run, FitPlanner& planner, std::optional<std::int64_t> memory)
-    : run_(run), planner_(planner) {
+FitLender::~FitLender() = default;
+
+FitRunner::FitRunner(RunParts& run, FitPlanner& planner, std::optional<std::int64_t> memory,
+                     FitLender* lender)
+    : run_(run), planner_(planner), lender_(lender) {
   const FitMemory::Note note = [&run](const std::string& text) {
     try {
       run.log.note(text);
@@ -137,24 +140,43 @@ FitRunner::FitRunner(RunParts& run, FitPlanner& planner, std::optional<std::int6
   memories_.push_back(std::make_unique<FitMemory>(memory_of_process(run.options, memory), note));
   if (const RunDevice& device = run.components().device(); !device.device().is_cpu())
     memories_.push_back(std::make_unique<FitMemory>(memory_of(device), note));
+  if (lender_ != nullptr)
+    lender_->serve(this);
+}
+
+FitRunner::~FitRunner() {
+  if (lender_ != nullptr)
+    lender_->serve(nullptr);
 }
 
 void FitRunner::run() {
   const auto there_is_memory = [this] {
-    return std::all_of(memories_.begin(), memories_.end(),
-                       [](const auto& memory) { return memory->fits(); });
+    return lender_ != nullptr || std::all_of(memories_.begin(), memories_.end(),
+                                             [](const auto& memory) { return memory->fits(); });
   };
-  // Processes that share steps all do one training after the other.
-  const int at_once = run_.options.communicator != nullptr ? 1 : run_.budget.workers();
+  // Processes that share steps all do one training after the other; whoever lends trains none.
+  const bool is_one = run_.shared_steps() != nullptr || lender_ != nullptr;
+  const int at_once = is_one ? 1 : run_.budget.workers();
   engine::run_fits(*this, {static_cast<std::size_t>(at_once), there_is_memory}, &waker_);
 }
 
 void FitRunner::stop(const std::string& fit) {
+  if (lender_ != nullptr)
+    lender_->stop(fit);
   const std::lock_guard lock(stop_mutex_);
   // Remembered for fits that have not begun yet, or are paused.
   stopped_.insert(fit);
   if (const auto running = running_.find(fit); running != running_.end())
     running->second->stop();
+}
+
+void FitRunner::forget_stop(const std::string& fit) {
+  const std::lock_guard lock(stop_mutex_);
+  stopped_.erase(fit);
+}
+
+FitVerdict FitRunner::reported_elsewhere(const std::string& fit, const EpochSummary& epoch) {
+  return report(node_of(fit), epoch);
 }
 
 void FitRunner::with_planner(const std::function<void()>& work) {
@@ -165,12 +187,19 @@ void FitRunner::with_planner(const std::function<void()>& work) {
 engine::FitOrders FitRunner::next() {
   const std::lock_guard lock(mutex_);
   FitPlanner::Orders wanted = planner_.next();
-  if (wanted.waits && run_.stop_between_steps().stop_requested())
-    throw Interrupted("stopped while it waited for trainings elsewhere");
   engine::FitOrders orders;
   orders.waits = wanted.waits;
+  if (lender_ != nullptr)
+    add_news(orders);
+  if (orders.waits && run_.stop_between_steps().stop_requested())
+    throw Interrupted("stopped while it waited for trainings elsewhere");
   for (PlannedFit& fit : wanted.start) {
     engine::FitJob job{fit.id.path(), fit.depends_on};
+    if (borrows()) {  // whoever lends has seen to what follows
+      add(std::move(fit));
+      orders.start.push_back(std::move(job));
+      continue;
+    }
     // One that an earlier process has left paused is no fit of this one: nobody else orders the
     // copy before it goes on, so it is made now. Where several processes work on the fits, the
     // planner sees to it, and whoever trains the new one copies.
@@ -188,8 +217,19 @@ engine::FitOrders FitRunner::next() {
       copy_checkpoint_of_start(nodes_.at(job.path));
     orders.start.push_back(std::move(job));
   }
-  orders.resume = std::move(wanted.resume);
+  orders.resume.insert(orders.resume.end(), wanted.resume.begin(), wanted.resume.end());
   return orders;
+}
+
+/// Fits that have come back, or wait for a borrower, to the scheduler are paused ones.
+void FitRunner::add_news(engine::FitOrders& orders) {
+  FitLender::News news = lender_->news();
+  orders.resume = std::move(news.returned);
+  if (news.has_more_room) {
+    orders.resume.insert(orders.resume.end(), waiting_.begin(), waiting_.end());
+    waiting_.clear();
+  }
+  orders.waits = orders.waits || lent_ > 0 || !waiting_.empty();
 }
 
 void FitRunner::copy_checkpoint_of_start(const Node& node) {
@@ -209,7 +249,7 @@ void FitRunner::add(PlannedFit fit) {
   places_.emplace(fit.id.group(), fit.id.index());
   Node node{std::move(fit)};
   // Of several fits only the first planned one notes how it began; the others would repeat it.
-  node.is_to_be_noted = nodes_.empty();
+  node.is_to_be_noted = nodes_.empty() && run_.options.is_first_rank();
   if (node.fit.workflow) {
     Dataset::expect_same(run_.workflow(), *node.fit.workflow);
     node.identity = document_identity(run_.runtime.registry(), node.fit.workflow->resolved);
@@ -293,7 +333,9 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
   Node& node = node_of(path);
   if (run_.stop_between_steps().stop_requested())
     throw Interrupted("stopped before " + path + " began");
-  {
+  if (lender_ != nullptr && !node.is_lent && !may_be_lent(node))
+    return engine::FitEnd::kPaused;
+  if (!node.is_lent) {
     const std::lock_guard lock(mutex_);
     if (!planner_.begins(node.fit.id))
       return engine::FitEnd::kPaused;
@@ -315,6 +357,8 @@ engine::FitEnd FitRunner::run(const std::string& path, const engine::Settled& se
       settled();
   });
   const std::lock_guard lock(mutex_);
+  if (node.is_lent)  // and comes back
+    return engine::FitEnd::kPaused;
   if (end == engine::FitEnd::kPaused) {
     planner_.paused(node.fit.id);
   } else if (end == engine::FitEnd::kStopped && !node.has_failed) {
@@ -352,6 +396,8 @@ engine::FitEnd FitRunner::run_or_fail(Node& node, const engine::Settled& settled
 
 engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
   const std::shared_ptr<const DocumentComponents> components = components_of(node.fit);
+  if (node.is_lent)
+    return take_back(node, *components);
   // Completed by an earlier process. Its planner may have wanted a pause on the way; asked again,
   // it gives the same answers.
   if (const std::optional<StateDict> record = record_of(node)) {
@@ -373,7 +419,7 @@ engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
                      [&](const EpochSummary& epoch) { return report(node, epoch); });
   // After the context, and so gone before it: stop() never meets a context that is being destroyed.
   const Running running(*this, node.fit.id.path(), context);
-  if (run_.resumed || node.has_begun || run_.folder.has_shared_trials())
+  if (may_have_files() || node.has_begun)
     context.load_checkpoint();
   node.has_begun = true;
   // Once. A fit that goes on has its own checkpoint by now.
@@ -389,10 +435,69 @@ engine::FitEnd FitRunner::run_node(Node& node, const engine::Settled& settled) {
   }
   // Stopped alone before its first step. A stop of the run is thrown from the training instead,
   // which saves first.
-  if (context.is_stopped() && !run_.options.stop.stop_requested())
+  if (context.is_stopped() && !run_.stop().stop_requested())
     return engine::FitEnd::kStopped;
+  if (lender_ != nullptr) {
+    lend(node);
+    return engine::FitEnd::kPaused;
+  }
   return within_memory_of(components->device(),
                           [&] { return train(node, *components, context, settled); });
+}
+
+/// Whether a borrower is free. Otherwise the fit waits for one.
+bool FitRunner::may_be_lent(Node& node) {
+  const bool copies = node.fit.start && node.fit.start->from == WarmStart::From::kCheckpoint;
+  if (copies && !std::exchange(node.has_copied, true)) {
+    // Now: the other fit may go on as soon as this one has left its slot.
+    try {
+      copy_checkpoint_of_start(node);
+    } catch (const TrainingError&) {
+      // Tried again as part of the fit, whose failure it is.
+    }
+  }
+  if (lender_->has_room(node.fit))
+    return true;
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(node.fit.id.path());
+  return false;
+}
+
+void FitRunner::lend(Node& node) {
+  FitLender::Loan loan{node.fit, node.epochs_told};
+  {
+    const std::lock_guard lock(mutex_);
+    if (node.fit.epochs) {
+      FitRows rows = *node.fit.rows;
+      rows.fixed_epochs = std::exchange(loan.fit.epochs, nullptr)();
+      loan.fit.rows = std::make_shared<const FitRows>(std::move(rows));
+    }
+    node.is_lent = true;
+    ++lent_;
+  }
+  lender_->lend(loan);
+}
+
+engine::FitEnd FitRunner::take_back(Node& node, const DocumentComponents& components) {
+  {
+    const std::lock_guard lock(mutex_);
+    node.is_lent = false;
+    --lent_;
+  }
+  const std::string& path = node.fit.id.path();
+  const engine::FitEnd end = lender_->take_back(path);
+  run_.log.drain();  // its rows of history have come before
+  if (end != engine::FitEnd::kCompleted)
+    return end;
+  const std::optional<StateDict> record = record_of(node);
+  if (!record) {
+    throw StorageError(run_.folder.fit_result(path).string() +
+                       ": is not what another process has sent; resume the run");
+  }
+  CompletedFit result = completed_from(*record, path, components);
+  const std::lock_guard lock(mutex_);
+  planner_.completed(node.fit.id, std::move(result));
+  return end;
 }
 
 engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components,
@@ -405,7 +510,7 @@ engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components
   if (node.fit.start && node.fit.start->from == WarmStart::From::kWeights)
     order.start_weights = weights_of(node.fit.start->fit);
   order.deadline = node.fit.deadline;
-  order.communicator = run_.options.communicator;
+  order.communicator = run_.shared_steps();
   order.preprocessing = context.saved_preprocessing();
   context.begin(settled);
   const bool is_baseline = !node.fit.baseline.empty();
@@ -437,7 +542,7 @@ engine::FitEnd FitRunner::train(Node& node, const DocumentComponents& components
   } catch (const Interrupted&) {
     // Reasons in their order of precedence. A stop of the run ends everything. A fit that the plan
     // pauses must not be reported as stopped.
-    if (run_.options.stop.stop_requested())
+    if (run_.stop().stop_requested())
       throw;
     if (context.verdict() != FitVerdict::kContinue)
       return end_of(context.verdict());
@@ -637,7 +742,7 @@ std::optional<StateDict> FitRunner::record_of(const Node& node) {
   const fs::path place = run_.folder.fit_result(path);
   // A fresh run starts with an empty folder, so a record can only be of an earlier process, or of
   // one that searches with this one.
-  if ((!run_.resumed && !run_.folder.has_shared_trials()) || !fs::exists(place))
+  if (!may_have_files() || !fs::exists(place))
     return std::nullopt;
   StateDict saved;
   try {

@@ -17,17 +17,22 @@
 
 #include "context/run_parts.h"
 #include "fit/fit_context.h"
+#include "fit/fit_lender.h"
 #include "fit/fit_memory.h"
 #include "fit/fit_planner.h"
 
 namespace treadle::internal {
 
 /// Runs the fits of a plan: each with components, streams, checkpoints and a record of its own.
+/// Where processes divide the fits of a run, one runner lends them, and trains none; those of the
+/// others, whose planners hand them on, train them.
 class FitRunner final : private engine::FitSchedule {
  public:
-  /// Borrows both. Expects that the data is open. `memory` is how many bytes the process may use,
-  /// where that is less than there are.
-  FitRunner(RunParts& run, FitPlanner& planner, std::optional<std::int64_t> memory = {});
+  /// Borrows all. Expects that the data is open. `memory` is how many bytes the process may use,
+  /// where that is less than there are. `lender`: null: this runner trains.
+  FitRunner(RunParts& run, FitPlanner& planner, std::optional<std::int64_t> memory = {},
+            FitLender* lender = nullptr);
+  ~FitRunner() override;
 
   /// Until the plan ends. Throws like engine::run_fits(); exceptions of a fit name it. Inside
   /// RunParts::budget.
@@ -36,6 +41,10 @@ class FitRunner final : private engine::FitSchedule {
   /// Ends one fit alone, whether it runs or will; it saves a checkpoint. Any thread, a planner's
   /// among them.
   void stop(const std::string& fit);
+  /// That fit may run again. Any thread.
+  void forget_stop(const std::string& fit);
+  /// The planner's decision on a fit that is lent, after an epoch. Any thread.
+  FitVerdict reported_elsewhere(const std::string& fit, const EpochSummary& epoch);
   /// Does something with the planner while nobody else calls it. Any thread.
   void with_planner(const std::function<void()>& work);
   /// Asks a planner that waits for its next orders, soon. Any thread, but not inside a call of the
@@ -49,6 +58,8 @@ class FitRunner final : private engine::FitSchedule {
     nlohmann::json identity = {};  // of its own document; null: it has the run's
     bool has_begun = false;        // in this process
     bool has_failed = false;       // and the planner does without it
+    bool has_copied = false;       // the checkpoint that it begins with, before it is lent
+    bool is_lent = false;
     std::int64_t epochs_told = 0;  // to the planner
   };
   class Running;
@@ -56,7 +67,18 @@ class FitRunner final : private engine::FitSchedule {
   engine::FitOrders next() override;
   engine::FitEnd run(const std::string& path, const engine::Settled& settled) override;
 
+  /// Whether the fits are those of another process, which has prepared them.
+  bool borrows() const { return run_.divides_fits && lender_ == nullptr; }
+  /// Whether an earlier process, or another one, may have left files of a fit.
+  bool may_have_files() const {
+    return run_.resumed || run_.divides_fits || run_.folder.has_shared_trials();
+  }
+
   void add(PlannedFit fit);
+  void add_news(engine::FitOrders& orders);
+  bool may_be_lent(Node& node);
+  void lend(Node& node);
+  engine::FitEnd take_back(Node& node, const DocumentComponents& components);
   void copy_checkpoint_of_start(const Node& node);
   void expect_place_in_tree(const FitId& id) const;
   Node& node_of(const std::string& path);
@@ -83,12 +105,15 @@ class FitRunner final : private engine::FitSchedule {
 
   RunParts& run_;
   FitPlanner& planner_;
+  FitLender* const lender_;
   std::vector<std::unique_ptr<FitMemory>> memories_;  // of the process, and of a device
   engine::FitWaker waker_;
 
   std::mutex mutex_;  // guards what follows, and calls of the planner
   std::map<std::string, Node> nodes_;
   std::set<std::pair<std::string, std::int64_t>> places_;  // group and number among its siblings
+  std::vector<std::string> waiting_;                       // for a borrower
+  std::int64_t lent_ = 0;                                  // and not taken back
   /// Of documents that several fits have, such as the folds of a trial.
   std::map<std::shared_ptr<const ResolvedWorkflow>, std::weak_ptr<const DocumentComponents>>
       components_;

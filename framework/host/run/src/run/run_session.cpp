@@ -1,5 +1,6 @@
 #include "run/run_session.h"
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <utility>
@@ -7,9 +8,13 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/host/run/shared_conditions.h>
 
+#include "context/shared_run.h"
 #include "events/trace.h"
 #include "fit/fit_runner.h"
+#include "ranks/divided_fits.h"
+#include "ranks/fit_division.h"
 #include "result/json_path.h"
 #include "run/run_result.h"
 #include "runtime/run_record.h"
@@ -35,24 +40,6 @@ bool has_results(const SearchSettings& search) {
          !search.storage->results(search.study, 0).empty();
 }
 
-/// Processes that share the steps of all trials decide alike, so by nothing that one of them alone
-/// knows.
-void expect_shareable(const SearchSettings& search) {
-  constexpr const char* kRemedy =
-      "; leave it out, or start one process for each trial instead: \"storage\" in \"search\", and "
-      "workflow-runner tune --join";
-  if (search.seconds) {
-    throw UsageError(std::string("processes that share training steps cannot keep search.budget."
-                                 "time, since each has its own clock") +
-                     kRemedy);
-  }
-  if (search.storage) {
-    throw UsageError(std::string("processes that share training steps cannot share a study as well "
-                                 "(search.storage)") +
-                     kRemedy);
-  }
-}
-
 /// As `tune --join` takes it. An address may have a password, so of a server its kind alone.
 std::string storage_text(const nlohmann::json& slot) {
   const auto kind = slot.at("use").get<std::string>();
@@ -66,10 +53,7 @@ RunSession::RunSession(const Runtime& runtime, ResolvedWorkflow workflow, const 
                        RunFolder folder, bool resumed)
     : baseline_memory_(resident_memory_bytes()),
       run_(runtime, std::move(workflow), options, std::move(folder), resumed),
-      search_settings_(search_of(runtime, run_.workflow())) {
-  if (options.communicator != nullptr && search_settings_)
-    expect_shareable(*search_settings_);
-}
+      search_settings_(search_of(runtime, run_.workflow())) {}
 
 engine::StageGraph RunSession::stages(const ResolvedWorkflow& workflow, RunSession* session) {
   const auto use = [&](const char* slot) { return text_at_path(workflow.resolved, {slot, "use"}); };
@@ -135,7 +119,7 @@ RunOutcome RunSession::run() {
   }
   try {
     if (!trace.empty())
-      write_trace(run_.timeline, trace);
+      write_trace(run_.timeline, trace, run_.hosts);
   } catch (const StorageError&) {
     if (!failure)
       throw;  // else what ended the run is the news
@@ -175,6 +159,10 @@ void RunSession::split() {
     run_.log.note(note);
   for (const std::string& note : notes_on_samples(components))
     run_.log.note(note);
+  if (run_.options.communicator != nullptr)
+    divide_work();
+  if (run_.divides_fits && !run_.options.is_first_rank())  // which has the plan
+    return;
   if (search_settings_) {
     for (const std::string& note : search_settings_->notes)
       run_.log.note(note);
@@ -189,13 +177,46 @@ void RunSession::split() {
   }
 }
 
+void RunSession::divide_work() {
+  const DocumentComponents& components = run_.components();
+  std::optional<std::int64_t> trials;
+  if (search_settings_)
+    trials = std::min(search_settings_->parallel, search_settings_->trials);
+  const FitDivision division =
+      divide(run_.workflow().resolved.at("resources").value("divide", "auto"),
+             run_.options.communicator->world_size(), fits_at_once(components.plan(), trials),
+             components.shards());
+  run_.divides_fits = division.divides_fits;
+  if (division.text.empty())
+    return;
+  if (!division.divides_fits && search_settings_)
+    expect_shared_steps(run_.workflow().resolved);
+  run_.log.note(division.text);
+}
+
 void RunSession::run_fits() {
   const RunDevice& device = run_.components().device();
   if (!device.device().is_cpu())
     device.backend->reset_peak(device.device());
+  if (!run_.divides_fits)
+    return run_plan(nullptr);
+  // The settings are the study's, where there is one: in rank 0.
+  DividedFits divided(run_, study_             ? study_->memory_limit()
+                            : search_settings_ ? search_settings_->memory
+                                               : std::nullopt);
+  try {
+    divided.run({.run = [this](FitLender& lender) { run_plan(&lender); },
+                 .is_repeated = [this] { return has_next_best(); }});
+  } catch (...) {
+    is_repeated_ = divided.is_repeated();
+    throw;
+  }
+}
+
+void RunSession::run_plan(FitLender* lender) {
   if (!study_)
-    return FitRunner(run_, *plan_).run();
-  run_search(run_, *study_, ensemble_ ? static_cast<FitPlanner&>(*ensemble_) : *study_);
+    return FitRunner(run_, *plan_, {}, lender).run();
+  run_search(run_, *study_, ensemble_ ? static_cast<FitPlanner&>(*ensemble_) : *study_, lender);
   note_ended_study();
 }
 
@@ -215,15 +236,17 @@ void RunSession::note_ended_study() {
 }
 
 void RunSession::write_result() {
+  ProcessFacts facts{baseline_memory_};
+  if (!run_.hosts.empty())  // in all processes, before one of them can fail
+    facts.ranks = times_by_rank(*run_.options.communicator, time_of(run_));
   run_.log.drain();  // the files are read
   has_ended_ = true;
   if (!run_.options.is_first_rank())
     return;
   if (study_ && !study_->has_best_run())  // another process has the result
     return;
-  result_ =
-      write_run_result(run_, study_ ? study_->best_run() : *plan_, study_ ? &*study_ : nullptr,
-                       ensemble_ ? &*ensemble_ : nullptr, baseline_memory_);
+  result_ = write_run_result(run_, study_ ? study_->best_run() : *plan_,
+                             study_ ? &*study_ : nullptr, ensemble_ ? &*ensemble_ : nullptr, facts);
 }
 
 }  // namespace treadle::internal

@@ -11,6 +11,7 @@
 #include "context/run_parts.h"
 #include "ensemble/study_ensemble.h"
 #include "fit/cross_validation.h"
+#include "fit/fit_lender.h"
 #include "search/study/study.h"
 
 namespace treadle::internal {
@@ -30,7 +31,7 @@ class RunSession {
   bool has_trained() const { return run_.has_trained; }
   /// Whether run() has failed with the last training of a search, and a session that resumes the
   /// run trains the next best trial.
-  bool has_next_best() const { return study_ && study_->has_next_best(); }
+  bool has_next_best() const { return is_repeated_ || (study_ && study_->has_next_best()); }
 
   /// The stages of a workflow. With a session they do its work; without one they only have names,
   /// for pictures.
@@ -39,7 +40,9 @@ class RunSession {
  private:
   void load_data();
   void split();
+  void divide_work();
   void run_fits();
+  void run_plan(FitLender* lender);
   void write_result();
   void note_ended_study();
 
@@ -48,6 +51,7 @@ class RunSession {
   std::optional<SearchSettings> search_settings_;
   std::optional<CrossValidation> plan_;  // of a run without a search
   bool has_earlier_results_ = false;     // of the study, in its storage
+  bool is_repeated_ = false;             // says rank 0, which has the study
   std::optional<Study> study_;
   std::optional<StudyEnsemble> ensemble_;
   bool has_ended_ = false;

@@ -34,6 +34,8 @@ class FitId {
   const std::string& path() const { return path_; }
   /// Its number among its siblings, from 0.
   std::int64_t index() const { return indices_.back(); }
+  /// That of each part of the path, from the top.
+  const std::vector<std::int64_t>& indices() const { return indices_; }
   std::int64_t count() const { return count_; }
   /// The path of the group it belongs to; empty at the top.
   std::string group() const;

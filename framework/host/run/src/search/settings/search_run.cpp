@@ -53,8 +53,8 @@ class StudyClock {
 
 }  // namespace
 
-void run_search(RunParts& run, Study& study, FitPlanner& planner) {
-  FitRunner runner(run, planner, study.memory_limit());
+void run_search(RunParts& run, Study& study, FitPlanner& planner, FitLender* lender) {
+  FitRunner runner(run, planner, study.memory_limit(), lender);
   std::optional<StudyClock> clock;
   if (study.has_clock())
     clock.emplace(runner, study);

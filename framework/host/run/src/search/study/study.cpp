@@ -40,7 +40,7 @@ Study::Study(RunParts& run, SearchSettings settings, ValidationPlan plan)
       times_(jobs_.trials(), plan_.validation().folds.size(), plan_.validation().refit.has_value(),
              {.most = run.components().training_plan().epochs,
               .may_stop_early = run.workflow().resolved.at("training").contains("early_stopping")}),
-      budget_(times_, settings_.ensemble ? settings_.ensemble->size : 0, run.budget.workers(),
+      budget_(times_, settings_.ensemble ? settings_.ensemble->size : 0, run.trainings_at_once(),
               /*needs_complete=*/objectives_.size() > 1 || objectives_.have_constraints()) {
   if (settings_.asynchronous) {
     run_.log.note(
@@ -211,7 +211,7 @@ std::optional<Study::TimeOfMembers> Study::time_of_members() const {
   if (!settings_.seconds || !best_)
     return std::nullopt;
   const double left = ended().value("seconds_left", *time_.left());
-  return TimeOfMembers{left, left * run_.budget.workers() - times_.of_last(best_->trial())};
+  return TimeOfMembers{left, left * run_.trainings_at_once() - times_.of_last(best_->trial())};
 }
 
 std::shared_ptr<const ResolvedWorkflow> Study::document_of(std::int64_t trial) const {

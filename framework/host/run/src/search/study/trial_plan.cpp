@@ -73,6 +73,7 @@ TrialTraining TrialPlan::training_of(const StudyTrial& trial) const {
   for (PlannedFit& fit : training.folds->next().start) {
     fit.keeps_weights = fit.keeps_weights || settings_.keep > 0;
     fit.counts_cost = objectives_.need_cost();
+    fit.is_judged = settings_.pruner != nullptr;
     if (source) {
       fit.start = WarmStart{names_of(*source)[training.fits.size()], WarmStart::From::kCheckpoint};
     }

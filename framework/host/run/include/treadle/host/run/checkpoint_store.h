@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <treadle/core/components/state_dict.h>
 #include <treadle/engine/run_context.h>
@@ -33,10 +34,10 @@ class CheckpointStore {
 
   /// The folder of the newest checkpoint, good or not; empty when there is none.
   std::filesystem::path newest() const;
+  /// The folders of all, good or not, the oldest first.
+  std::vector<std::filesystem::path> all() const;
 
  private:
-  std::vector<std::filesystem::path> all() const;  // oldest first
-
   std::filesystem::path folder_;
 };
 
