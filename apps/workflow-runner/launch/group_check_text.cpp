@@ -55,7 +55,7 @@ std::string host_table(const launch::GroupCheck& check, const Terminal& terminal
                     rows, 3, terminal);
 }
 
-std::string speed_table(const std::string& communicator, const launch::GroupReport::Speed& speed,
+std::string speed_table(const std::string& communicator, const launch::GroupSpeed& speed,
                         const Terminal& terminal) {
   constexpr double kMegabyte = 1e6;
   return table_text({"communicator", "latency", "sent by a rank", "exchange of 500 000 floats"},

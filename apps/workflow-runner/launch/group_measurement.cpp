@@ -52,10 +52,10 @@ double median_seconds(Communicator& group, const std::function<void()>& call) {
 
 }  // namespace
 
-launch::GroupReport::Speed measure_group(Communicator& group) {
+launch::GroupSpeed measure_group(Communicator& group) {
   const auto processes = static_cast<std::size_t>(group.world_size());
   const auto rank = static_cast<std::size_t>(group.rank());
-  launch::GroupReport::Speed speed;
+  launch::GroupSpeed speed;
 
   Bytes few(sizeof(double));
   Bytes few_of_all(few.size() * processes);

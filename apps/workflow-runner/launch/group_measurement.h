@@ -7,6 +7,6 @@ namespace treadle::cli {
 
 /// Measures a connected communicator of several processes, in about two seconds. All of them call
 /// it, and get the same: the time of the slowest. Throws CommunicationError.
-launch::GroupReport::Speed measure_group(Communicator& communicator);
+launch::GroupSpeed measure_group(Communicator& communicator);
 
 }  // namespace treadle::cli

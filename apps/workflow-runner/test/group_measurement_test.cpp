@@ -15,17 +15,17 @@ using ::testing::Each;
 
 TEST(GroupMeasurement, IsTheSameInAllProcesses) {
   std::mutex mutex;
-  std::vector<launch::GroupReport::Speed> speeds;
+  std::vector<launch::GroupSpeed> speeds;
 
   const auto errors = treadle::testing::at_ranks(3, [&](Communicator& group) {
-    const launch::GroupReport::Speed speed = measure_group(group);
+    const launch::GroupSpeed speed = measure_group(group);
     const std::lock_guard lock(mutex);
     speeds.push_back(speed);
   });
 
   EXPECT_THAT(errors, Each(""));
   ASSERT_EQ(speeds.size(), 3U);
-  for (const launch::GroupReport::Speed& speed : speeds) {
+  for (const launch::GroupSpeed& speed : speeds) {
     EXPECT_GT(speed.latency_ms, 0);
     EXPECT_GT(speed.bytes_per_second, 0);
     EXPECT_GT(speed.exchange_ms, 0);

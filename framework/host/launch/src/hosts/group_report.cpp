@@ -16,7 +16,7 @@ GroupReport GroupReport::from(const nlohmann::json& value) {
     one.at("blas").get_to(rank.blas);
   }
   if (const nlohmann::json& its = value.at("speed"); !its.is_null()) {
-    Speed& speed = report.speed.emplace();
+    GroupSpeed& speed = report.speed.emplace();
     its.at("latency_ms").get_to(speed.latency_ms);
     its.at("bytes_per_second").get_to(speed.bytes_per_second);
     its.at("exchange_ms").get_to(speed.exchange_ms);

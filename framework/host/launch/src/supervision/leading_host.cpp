@@ -159,7 +159,8 @@ bool LeadingHost::admit(MessageSocket& stranger, const nlohmann::json& message) 
   stranger.send({{message::kWelcome, message::kProtocol}});
   names_[hello.host] = plain_text(hello.facts.name);
   refused_.erase(hello.host);
-  hosts_.emplace(hello.host, Host{std::move(stranger), std::move(hello)});
+  const std::int64_t number = hello.host;
+  hosts_.emplace(number, Host{std::move(stranger), std::move(hello)});
   return true;
 }
 

@@ -26,7 +26,7 @@ void expect_same_conditions(Communicator& communicator, const RunConditions& con
 /// The text of rank 0, in all processes.
 std::string said_by_first(Communicator& communicator, std::string text);
 
-/// Whether any process says so, in all of them. Null: `mine`.
+/// Whether `mine` is true in any process. All call it. Null: `mine`.
 bool any_says(Communicator* communicator, bool mine);
 
 /// Sends the files in `folder` of rank 0, as they are, into `folder` of each other process; not

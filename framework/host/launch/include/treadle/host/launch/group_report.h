@@ -9,6 +9,13 @@
 
 namespace treadle::launch {
 
+/// Of the communicator of a group: medians, and of all ranks the slowest.
+struct GroupSpeed {
+  double latency_ms = 0;        ///< of an all-gather of 8 bytes
+  double bytes_per_second = 0;  ///< that a rank sends in an all-to-all of some MB
+  double exchange_ms = 0;       ///< of a step with GroupReport::kExchangedFloats gradients
+};
+
 /// The processes of a group as they see each other once they are connected: rank 0 of `launch
 /// --check` makes it, and writes json() to its standard output.
 struct GroupReport {
@@ -21,12 +28,6 @@ struct GroupReport {
     std::string libtorch;
     std::string blas;
   };
-  /// Of the communicator: medians, and of all ranks the slowest.
-  struct Speed {
-    double latency_ms = 0;        ///< of an all-gather of 8 bytes
-    double bytes_per_second = 0;  ///< that a rank sends in an all-to-all of some MB
-    double exchange_ms = 0;       ///< of a step with kExchangedFloats gradients
-  };
   static constexpr std::int64_t kExchangedFloats = 500'000;
 
   /// Throws nlohmann::json::exception for anything but what json() makes.
@@ -35,7 +36,7 @@ struct GroupReport {
 
   std::string communicator;           ///< the component: "gloo"
   std::vector<Rank> ranks;            ///< at least one
-  std::optional<Speed> speed;         ///< nothing: one process exchanges nothing
+  std::optional<GroupSpeed> speed;    ///< nothing: one process exchanges nothing
   std::vector<std::string> problems;  ///< sentences: a training would be refused
 };
 
