@@ -182,7 +182,7 @@ TEST(BatchPipeline, PreparesTheShardsOfAProcessAsOneProcessPreparesAll) {
   });
 }
 
-/// Remembers which rows were read.
+/// Records the rows that are read.
 class WatchedRows final : public RowReader {
  public:
   explicit WatchedRows(const NumberedRows& rows) : rows_(rows) {}
@@ -229,7 +229,7 @@ TEST(BatchPipeline, DividesThePassesOfAnEvaluationByBatches) {
       std::vector<at::Tensor> batches(5);
       for (std::int64_t rank = 0; rank < processes; ++rank) {
         BatchPipeline pipeline = open();
-        // Twice: the second pass may go on with what is being prepared.
+        // Twice: the second pass may go on with batches that are being prepared.
         for (int pass = 0; pass < 2; ++pass) {
           const auto stream = pipeline.every(0, rank, processes);
           Batch batch;

@@ -138,7 +138,7 @@ Seen evaluated(Model& model, std::int64_t batches, int workers, std::stop_token 
   return seen;
 }
 
-/// Says that its batches have nothing to do with each other.
+/// Its batches are independent of each other, as it declares.
 class Stateless final : public Linear, public KeepsState {
  public:
   using Linear::Linear;
@@ -172,7 +172,7 @@ class DividedBatches final : public DividedSource {
   std::int64_t count_;
 };
 
-/// The same evaluation by several processes, here threads; what each has seen.
+/// The same evaluation by several processes, here threads; the results of each.
 std::vector<Seen> evaluated_by(std::int64_t processes, Linear& model, std::int64_t batches,
                                std::vector<std::string>* errors = nullptr) {
   std::vector<Seen> seen(static_cast<std::size_t>(processes));

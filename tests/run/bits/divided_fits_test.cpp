@@ -177,9 +177,11 @@ TEST(DividedFits, TrialsHaveTheFolderOfOneProcess) {
 }
 
 TEST(DividedFits, PrunedTrialsHaveTheFolderOfOneProcess) {
-  expect_one_result(
-      searching({{"pruner", {{"use", "asha"}, {"min_resource", 1}, {"reduction_factor", 2}}}}),
-      {2, 3});
+  nlohmann::json document =
+      searching({{"pruner", {{"use", "asha"}, {"min_resource", 1}, {"reduction_factor", 2}}}});
+  document["search"]["parallel"] = 4;
+  document["resources"]["workers"] = 2;  // so that a process trains beside a fit that waits
+  expect_one_result(document, {2, 3});
 }
 
 TEST(DividedFits, PrunedFoldsHaveTheFolderOfOneProcess) {

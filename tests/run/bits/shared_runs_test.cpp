@@ -358,6 +358,23 @@ TEST(SharedRun, NamesTheConditionsThatDifferBeforeItHasData) {
                                      "same command to all"));
 }
 
+TEST(SharedRun, KeepsItsFolderWhereAProcessIsLostBeforeTheFirstStep) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const auto errors = at_ranks(2, [&](Communicator& communicator) {
+    if (communicator.rank() == 1)
+      return;
+    RunOptions options = workspace.options();
+    options.communicator = &communicator;
+    run_workflow(runtime, runtime.resolve(in_four_shards(nlohmann::json::object())), options);
+  });
+  EXPECT_THAT(errors.front(), ::testing::HasSubstr("rank 1"));
+  const std::filesystem::path folder =
+      *std::filesystem::directory_iterator(workspace.folder() / "runs");
+  resume_run(runtime, folder, workspace.options());
+  EXPECT_TRUE(std::filesystem::exists(folder / "result.json"));
+}
+
 TEST(SharedRun, RefusesProcessesWithAnotherDocument) {
   const Runtime runtime;
   const auto errors = at_ranks(2, [&](Communicator& communicator) {

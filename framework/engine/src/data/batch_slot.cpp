@@ -97,7 +97,7 @@ void BatchSlot::fill(Part& part, const SlotWork& work) {
   section->reader->gather(rows_, part.batch);
   if (work.preparation.has_host_part())
     work.preparation.before_transfer(part.batch, context_of(part, work), part.memory);
-  // What is staged stays in the slot, and the next batch is gathered into it.
+  // A staged tensor stays in the slot, and the next batch is gathered into it.
   if (options.staging != nullptr)
     part.batch = part.batch.with_each(
         [&](const at::Tensor& tensor) { return options.staging->staged(tensor); });

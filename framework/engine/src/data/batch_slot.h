@@ -18,7 +18,7 @@
 
 namespace treadle::engine {
 
-/// What all slots of a pipeline have in common. Outlives them.
+/// Common to all slots of a pipeline. Outlives them.
 struct SlotWork {
   const BatchPreparation& preparation;
   const PipelineOptions& options;
@@ -42,7 +42,7 @@ class BatchSlot {
   void send(const SlotWork& work);
   /// For work that the calling thread enqueues from now on.
   StepRows take(const SlotWork& work);
-  /// Of what was filled: those on the host, or on the device where there is one.
+  /// The memory of its tensors, on the host or on the device where there is one.
   std::int64_t bytes(const SlotWork& work) const;
 
  private:

@@ -249,7 +249,7 @@ Evaluation evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop
     visit(evaluated.predictions, evaluated.batch);
     evaluated = EvaluatedBatch();  // its memory is needed for a batch to come
   };
-  // False: there is none. A process of a group keeps what is thrown for the others.
+  // False: there is none. An error is kept: in a group, the others hear of it.
   const auto next = [&](EvaluatedBatch& evaluated) {
     try {
       if (!stream.next(evaluated.batch))

@@ -8,7 +8,7 @@
 
 namespace treadle::engine {
 
-/// What one process of a group has thrown, for the others.
+/// An error of one process of a group, for the others.
 struct ProcessFailure {
   ErrorKind kind = ErrorKind::kInternal;
   std::string message;

@@ -13,16 +13,16 @@
 
 namespace treadle::engine {
 
-/// What the shards of a step must know of each other before backward, where a loss has several
-/// terms: how much the rows of the whole step weigh.
+/// How much the rows of the whole step weigh: its shards need it before backward, where a loss has
+/// several terms.
 struct StepWeights {
   std::vector<at::Tensor> of_terms;  ///< float64 [], on the device
   std::int64_t positions = 0;        ///< see Objective::positions()
 };
 
 /// Adds those of the shards in their order, in float64, wherever the shards are: one exchange where
-/// there is a group, in which every process takes part. What is thrown here is in `error` and no
-/// reason to stay away.
+/// there is a group, in which every process takes part. An error here is returned in `error`
+/// and no reason to stay away.
 StepWeights weights_of(const Objective& objective, const StepRows& rows, ShardGroup* group,
                        c10::Device device, std::exception_ptr& error);
 

@@ -41,8 +41,8 @@ std::optional<RunResult> whole_result(const RunFolder& folder) {
   return run_result_from(stored, folder.result().string());
 }
 
-/// Runs in a new folder, which goes away again where the run fails before its first step: it would
-/// fail again, and there is nothing to keep. `begin` writes what the run begins with.
+/// Runs in a new folder, which goes away again where the run fails by itself before its first step:
+/// it would fail again, and there is nothing to keep. `begin` writes what the run begins with.
 template <typename Begin>
 RunOutcome run_in_new_folder(const Runtime& runtime, const ResolvedWorkflow& workflow,
                              const RunOptions& options, bool resumes, Begin&& begin) {
@@ -56,6 +56,8 @@ RunOutcome run_in_new_folder(const Runtime& runtime, const ResolvedWorkflow& wor
       return *std::move(outcome);
   } catch (const Interrupted&) {
     throw;
+  } catch (const CommunicationError&) {
+    throw;  // the other process may be started again, and the run go on
   } catch (...) {
     std::error_code ignored;
     if (!session || !session->has_trained())
