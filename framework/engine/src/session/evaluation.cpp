@@ -249,7 +249,7 @@ Evaluation evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop
     visit(evaluated.predictions, evaluated.batch);
     evaluated = EvaluatedBatch();  // its memory is needed for a batch to come
   };
-  // False: there is none. An error is kept: in a group, the others hear of it.
+  // False at the end of the stream. An error is kept: a group sends it to the other processes.
   const auto next = [&](EvaluatedBatch& evaluated) {
     try {
       if (!stream.next(evaluated.batch))

@@ -20,14 +20,14 @@ struct StepWeights {
   std::int64_t positions = 0;        ///< see Objective::positions()
 };
 
-/// Adds those of the shards in their order, in float64, wherever the shards are: one exchange where
-/// there is a group, in which every process takes part. An error here is returned in `error`
-/// and no reason to stay away.
+/// Adds those of the shards in their order, in float64, wherever the shards are: of a group
+/// one exchange, in which every process takes part. One that throws something still takes part, and
+/// returns it in `error`.
 StepWeights weights_of(const Objective& objective, const StepRows& rows, ShardGroup* group,
                        c10::Device device, std::exception_ptr& error);
 
-/// Whether a model may add losses of its own to a step: it declares what it logs, or may log
-/// anything.
+/// Whether a model may add losses of its own to a step: it declares its logged values, or may log
+/// any.
 bool may_add_losses(const Model& model);
 
 }  // namespace treadle::engine
