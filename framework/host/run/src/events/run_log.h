@@ -58,6 +58,8 @@ class RunLog {
   std::string saved_rows_of(const std::string& fit, std::int64_t epochs);
   /// Puts rows_of() back where they were lost, which is noted; `place` is where they were kept.
   void restore(const std::string& fit, const std::string& rows, const std::string& place);
+  /// The same for rows that another process has written.
+  void take_over(const std::string& fit, const std::string& rows);
   /// The rows of a fit, oldest first.
   std::vector<EpochSummary> epochs_of(const std::string& fit);
   /// Puts history.csv into the order of `fits`; other rows are damage.

@@ -39,8 +39,11 @@ void FitContext::load_checkpoint() {
   if (!loaded_)
     return;
   run_.conditions().recognize(loaded_->state, identity_, loaded_->folder, run_.folder);
-  run_.log.restore(id_.path(), loaded_->state.part("run").value("history").get<std::string>(),
-                   loaded_->folder.string());
+  const auto rows = loaded_->state.part("run").value("history").get<std::string>();
+  if (run_.divides_fits && !run_.options.is_first_rank())
+    run_.log.take_over(id_.path(), rows);  // another process may have trained it so far
+  else
+    run_.log.restore(id_.path(), rows, loaded_->folder.string());
 }
 
 void FitContext::copy_checkpoint(const std::string& fit, int keep) {

@@ -72,7 +72,8 @@ enum class FitVerdict {
   kStop    ///< it ends here, without a result
 };
 
-/// Decides which fits a run makes: cross-validation, and whoever searches. One call at a time.
+/// Decides which fits a run makes: cross-validation, and whoever searches. One call at a time, but
+/// for reported() of fits that are borrowed from another process.
 ///
 /// Fits end in another order whenever a run is repeated. A planner's decisions must not depend on
 /// that order, or two runs of one document differ.

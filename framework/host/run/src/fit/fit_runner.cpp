@@ -302,8 +302,11 @@ std::shared_ptr<const DocumentComponents> FitRunner::components_of(const Planned
 }
 
 FitVerdict FitRunner::report(Node& node, const EpochSummary& epoch) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   node.epochs_told = epoch.epoch;
+  // An answer of another process comes on a thread that wakes this runner, which must not wait.
+  if (borrows())
+    lock.unlock();
   // In the form of history.csv, whose names may differ from the metrics' own: a resumed run has
   // only the file, and the planner must get the same numbers by the same names.
   return planner_.reported(node.fit.id, as_in_history(epoch));

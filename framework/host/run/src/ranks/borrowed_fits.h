@@ -23,7 +23,7 @@ namespace treadle::internal {
 /// asks rank 0. Where a process is not rank 0, the files of a fit are here as long as it is
 /// trained.
 ///
-/// The calls of FitPlanner from the runner's threads, the others from any.
+/// Thread-safe: reported() waits for an answer, while other calls go on.
 class BorrowedFits final : public FitPlanner {
  public:
   /// Borrows both.

@@ -11,6 +11,7 @@
 #include <ATen/Parallel.h>
 
 #include <treadle/base/error.h>
+#include <treadle/engine/thread_budget.h>
 
 #include "fit/fit_runner.h"
 #include "ranks/borrowed_fits.h"
@@ -27,22 +28,6 @@
 
 namespace treadle::internal {
 namespace {
-
-/// Sets a thread outside the budget to what threads within have: numbers that are computed there,
-/// as those of a metric, are the same.
-class BudgetSettings {
- public:
-  /// On a thread of the budget.
-  BudgetSettings() : threads_(at::get_num_threads()) {}
-
-  void apply() const {
-    at::set_num_threads(threads_);
-    at::globalContext().setFlushDenormal(true);
-  }
-
- private:
-  const int threads_;
-};
 
 std::exception_ptr failure_of(const std::function<void()>& work) {
   try {
@@ -80,6 +65,7 @@ void DividedFits::run(const Plan& plan) {
 
   mail.begin({.received =
                   [&](std::int64_t from, const nlohmann::json& message) {
+                    at::globalContext().setFlushDenormal(true);  // as all threads of a budget
                     is_of_lender(kind_of(message)) ? borrowed.received(message)
                                                    : lent->received(from, message);
                   },
@@ -101,9 +87,12 @@ void DividedFits::run(const Plan& plan) {
   std::exception_ptr planned;
   std::thread planning;
   if (plans) {
-    planning = std::thread([&, settings = BudgetSettings()] {
-      settings.apply();
-      planned = failure_of([&] { plan.run(*lent); });
+    planning = std::thread([&, threads_of_operator = at::get_num_threads()] {
+      planned = failure_of([&] {
+        // Of the same kind, so that numbers are the same: ensembles are chosen by operators.
+        engine::ThreadBudget budget(run_.budget.workers(), threads_of_operator);
+        budget.run([&] { plan.run(*lent); });
+      });
       lent->end(planned, planned && plan.is_repeated());
     });
   }
