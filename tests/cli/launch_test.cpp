@@ -165,7 +165,7 @@ TEST_F(Launch, EndsACheckWithTheMessageOfItsProcesses) {
   EXPECT_EQ(done.code, 3);
   EXPECT_THAT(done.err, HasSubstr("missing.json: no such file"));
 
-  const Finished as_json = run({"launch", "--check", "-n", "2", "--json", "missing.json"});
+  const Finished as_json = run({"launch", "--check", "-n", "1", "--json", "missing.json"});
   EXPECT_EQ(as_json.code, 3);
   EXPECT_EQ(as_json.json().at("error").at("kind"), "document");
 }

@@ -27,7 +27,7 @@ double seconds_of(const std::function<void()>& call) {
 
 /// Of several calls, in the slowest process; of one where that takes long.
 double median_seconds(Communicator& group, const std::function<void()>& call) {
-  constexpr double kSeconds = 0.4;
+  constexpr double kSeconds = 0.25;
   constexpr double kLeast = 3;
   constexpr double kMost = 201;
   const double first = seconds_of(call);

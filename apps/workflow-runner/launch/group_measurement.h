@@ -5,7 +5,7 @@
 
 namespace treadle::cli {
 
-/// Measures a connected communicator of several processes, in about two seconds. All of them call
+/// Measures a connected communicator of several processes, in about a second. All of them call
 /// it, and get the same: the time of the slowest. Throws CommunicationError.
 launch::GroupSpeed measure_group(Communicator& communicator);
 
