@@ -1,5 +1,5 @@
 # treadle_add_plugin([NAME <name>] [PCH tensor|nn|none] [USES graph] [LINK <target>...]
-#                    [TEST_LINK <target>...] [TEST_LABELS <label>...])
+#                    [TEST_LINK <target>...] [TEST_LABELS <label>...] [TEST_AT_LANDING <pattern>...])
 #   The folder is the plugin: its *.cpp are the sources, its *.schema.json and plugin.json the manifest,
 #   its test/*_test.cpp the tests. NAME, or else the folder's name, is the library's name (<name>.so) and the
 #   target's (treadle-plugin-<name>). Called without arguments it does everything:
@@ -81,7 +81,7 @@ function(treadle_plugin_notes target folder)
 endfunction()
 
 function(treadle_add_plugin)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;PCH" "USES;LINK;TEST_LINK;TEST_LABELS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;PCH" "USES;LINK;TEST_LINK;TEST_LABELS;TEST_AT_LANDING")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "treadle_add_plugin: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -136,7 +136,7 @@ function(treadle_add_plugin)
     treadle_finish_plugin_project(${target} ${name} PCH "${arg_PCH}" LABELS ${arg_TEST_LABELS}
         LINK ${arg_LINK} TEST_LINK ${arg_TEST_LINK})
   elseif(COMMAND treadle_add_tests)
-    treadle_add_tests(${target}-tests LABELS plugin ${arg_TEST_LABELS}
+    treadle_add_tests(${target}-tests LABELS plugin ${arg_TEST_LABELS} AT_LANDING ${arg_TEST_AT_LANDING}
         LINK ${target}-objects ${libraries} ${arg_TEST_LINK})
     if(TARGET ${target}-tests)
       add_dependencies(${target}-tests ${target})

@@ -27,6 +27,7 @@
 #include "command_line/program.h"
 #include "compare/run_comparison.h"
 #include "compare/run_listing.h"
+#include "launch/launch_check.h"
 #include "launch/launch_command.h"
 #include "plugins/plugin_check.h"
 #include "plugins/plugin_doctor.h"
@@ -61,14 +62,18 @@ std::filesystem::path program_folder() {
   return this_program().parent_path();
 }
 
+/// One thread per worker: TBB does the sharing. An OpenMP team in each worker makes steps several
+/// times slower. Values set by the user stay.
+void keep_to_one_thread_per_worker() {
+  for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
+    setenv(variable, "1", /*overwrite=*/0);
+}
+
 /// Replaces this process by the program of that path, seen from this one's folder. Returns only by
 /// throwing.
 void become(const char* path, char** argv, const std::string& remedy) {
   const std::filesystem::path program = (program_folder() / path).lexically_normal();
-  // One thread per worker: TBB does the sharing. An OpenMP team in each worker makes steps several
-  // times slower. Values set by the user stay.
-  for (const char* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
-    setenv(variable, "1", /*overwrite=*/0);
+  keep_to_one_thread_per_worker();
   execv(program.c_str(), argv);
   throw PluginError(program.string() + ": cannot be started (" +
                     std::generic_category().message(errno) + "); " + remedy);
@@ -76,6 +81,13 @@ void become(const char* path, char** argv, const std::string& remedy) {
 
 void become_treadle_run(char** argv) {
   become(TREADLE_RUN_PROGRAM, argv, "this installation of Treadle is incomplete");
+}
+
+void start_group(const CommandLine& line) {
+  if (!line.has("check"))
+    return launch(line, this_program());
+  keep_to_one_thread_per_worker();
+  check_launch(line, (program_folder() / TREADLE_RUN_PROGRAM).lexically_normal());
 }
 
 void list_plugins(const CommandLine& line) {
@@ -277,7 +289,7 @@ int main(int argc, char** argv) {
        {"verify", verify},
        {"compare", compare},
        {"check", [argv](const CommandLine& line) { check_document(line, argv); }},
-       {"launch", [](const CommandLine& line) { launch(line, this_program()); }},
+       {"launch", start_group},
        {"schema", print_schema}},
       [argv](const CommandLine&) { become_treadle_run(argv); }};
   return run_program(argc, argv, program);

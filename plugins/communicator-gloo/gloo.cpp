@@ -18,8 +18,8 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr Milliseconds kGrace{2000};     // of libtorch's stores, after the time-out they have
-constexpr Milliseconds kBlameTime{400};  // to look up who failed first
+constexpr Milliseconds kGrace{1000};     // of libtorch's stores, after the time-out they have
+constexpr Milliseconds kBlameTime{600};  // to look up who failed first
 // For libtorch, whose own limit closes everything: the timer and the watchers end a wait before.
 constexpr Milliseconds kNever = std::chrono::hours(24 * 365);
 constexpr int kFarewellTag = 0x7fffffff;
@@ -31,7 +31,7 @@ struct Connected {
 
 Connected connected(const Rendezvous& rendezvous, const Waiting& waiting) {
   const auto device = own_device(rendezvous);
-  Connected all{std::make_shared<Meeting>(Meeting::open(rendezvous)), {}};
+  Connected all{std::make_shared<Meeting>(Meeting::open(rendezvous, waiting)), {}};
   all.meeting->join(waiting);
   const auto options = c10d::ProcessGroupGloo::Options::create(rendezvous.timeout);
   options->threads = 1;  // for its collectives, which are not called

@@ -2,6 +2,7 @@
 
 #include <sha2.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -20,12 +21,16 @@
 #include <treadle/base/error.h>
 #include <treadle/core/distributed/group_errors.h>
 
+#include "server_wait.h"
+
 namespace treadle::gloo_group {
 namespace {
 
 using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
 constexpr std::chrono::milliseconds kPause{5};
+// libtorch's client counts whole seconds, and gives up at once after none.
+constexpr std::chrono::milliseconds kLeastTime{1000};
 // Ranks that wait for each other began to wait within less.
 constexpr std::chrono::milliseconds kSkew{200};
 
@@ -41,6 +46,10 @@ std::string digest_of(const std::string& token) {
 }
 
 StorePointer open_file(const Rendezvous& rendezvous) {
+  if (rendezvous.folder.empty())
+    throw CommunicationError(
+        "the launcher of these processes gives them no place to meet; set MASTER_ADDR and "
+        "MASTER_PORT, an address and a free port of rank 0's host, or use the communicator mpi");
   if (!std::filesystem::is_directory(rendezvous.folder))
     throw CommunicationError(rendezvous.folder.string() +
                              ": the processes of the group meet in this folder, which is missing; "
@@ -70,24 +79,32 @@ void use_plain_sockets(Options& options) {
     options.useLibUV = false;
 }
 
-StorePointer open_server(const Rendezvous& rendezvous) {
+CommunicationError no_server(const Rendezvous& rendezvous, const std::string& reason) {
+  return CommunicationError(
+      rendezvous.address + ": the group's server cannot be reached (" + reason +
+          "); check that rank 0 was started there, and that no firewall is between",
+      rendezvous.is_served ? CommunicationError::kUnknownRank : 0);
+}
+
+StorePointer open_server(const Rendezvous& rendezvous, const Waiting& waiting) {
   const auto [host, port] = host_and_port(rendezvous.address);
   c10d::TCPStoreOptions options;
   options.port = port;
   options.isServer = rendezvous.rank == 0 && !rendezvous.is_served;
   options.waitWorkers = false;
-  options.timeout = rendezvous.timeout;
+  options.timeout = std::max(rendezvous.timeout, kLeastTime);
   use_plain_sockets(options);
+  if (!options.isServer) {
+    if (const std::string reason = await_listener(host, port, waiting); !reason.empty())
+      throw no_server(rendezvous, reason);
+  }
   try {
     return c10::make_intrusive<c10d::TCPStore>(host, options);
   } catch (const std::exception& error) {
     if (options.isServer)
       throw CommunicationError(rendezvous.address + ": rank 0 cannot serve the group here (" +
                                words_of(error) + "); choose a free port of this host");
-    throw CommunicationError(
-        rendezvous.address + ": the group's server cannot be reached (" + words_of(error) +
-            "); check that rank 0 was started there, and that no firewall is between",
-        rendezvous.is_served ? CommunicationError::kUnknownRank : 0);
+    throw no_server(rendezvous, words_of(error));
   }
 }
 
@@ -114,8 +131,9 @@ std::string words_of(const std::exception& error) {
 Meeting::Meeting(Rendezvous rendezvous, StorePointer store)
     : rendezvous_(std::move(rendezvous)), store_(std::move(store)) {}
 
-Meeting Meeting::open(const Rendezvous& rendezvous) {
-  StorePointer store = rendezvous.address.empty() ? open_file(rendezvous) : open_server(rendezvous);
+Meeting Meeting::open(const Rendezvous& rendezvous, const Waiting& waiting) {
+  StorePointer store =
+      rendezvous.address.empty() ? open_file(rendezvous) : open_server(rendezvous, waiting);
   store->setTimeout(rendezvous.timeout);
   return Meeting(rendezvous, std::move(store));
 }

@@ -25,8 +25,9 @@ struct Blame {
 /// Its functions block as libtorch's stores do, longer than their time-outs: call them guarded().
 class Meeting {
  public:
-  /// Opens the store. Throws CommunicationError where it cannot be reached.
-  static Meeting open(const Rendezvous& rendezvous);
+  /// Opens the store, whose server may come later. Throws CommunicationError where it cannot be
+  /// reached.
+  static Meeting open(const Rendezvous& rendezvous, const Waiting& waiting);
 
   /// Takes the place of this rank and waits for those of all others.
   void join(const Waiting& waiting);

@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
 
 #include <cstdint>
@@ -35,6 +36,26 @@ bool is_loopback(const std::string& host) {
   return is_loopback;
 }
 
+/// Threads that begin meanwhile preempt nobody when they wake. Gloo's device thread would preempt
+/// the one whose message woke it, which holds the lock of a connection then; the device thread of
+/// that process tries that lock until its time slice is over.
+class WithoutPreemption {
+ public:
+  WithoutPreemption() : policy_(::sched_getscheduler(0)) { set(SCHED_BATCH); }
+  ~WithoutPreemption() { set(policy_); }
+  WithoutPreemption(const WithoutPreemption&) = delete;
+  WithoutPreemption& operator=(const WithoutPreemption&) = delete;
+
+ private:
+  void set(int policy) const {
+    const sched_param none{};
+    if (policy_ == SCHED_OTHER)  // another one is somebody's choice
+      ::sched_setscheduler(0, policy, &none);
+  }
+
+  const int policy_;
+};
+
 }  // namespace
 
 std::shared_ptr<gloo::transport::Device> own_device(const Rendezvous& rendezvous) {
@@ -45,6 +66,7 @@ std::shared_ptr<gloo::transport::Device> own_device(const Rendezvous& rendezvous
     throw CommunicationError(own + ": is an address of this host alone, but the group meets at " +
                              rendezvous.address +
                              "; give the address by which other hosts reach this one");
+  const WithoutPreemption guard;
   try {
     return c10d::ProcessGroupGloo::createDeviceForHostname(own);
   } catch (const std::exception& error) {

@@ -192,8 +192,12 @@ Running CommandFixture::start(const std::vector<std::string>& words, bool on_ter
   return Running(all, environment_, folder_, on_terminal);
 }
 
+Running CommandFixture::start_program(const std::vector<std::string>& words) {
+  return Running(words, environment_, folder_, false);
+}
+
 Finished CommandFixture::run_program(const std::vector<std::string>& words) {
-  return Running(words, environment_, folder_, false).wait();
+  return start_program(words).wait();
 }
 
 std::string CommandFixture::runner() {

@@ -29,6 +29,8 @@ class Running {
   Running(const std::vector<std::string>& words, const std::vector<std::string>& environment,
           const std::filesystem::path& folder, bool on_terminal);
   ~Running();
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
 
   /// Waits until its standard output contains `text`; false when it ends, or a minute passes,
   /// without.
@@ -59,7 +61,9 @@ class CommandFixture : public testing::Test {
   /// The same in a terminal of 100 columns.
   Finished run_on_terminal(const std::vector<std::string>& words);
   Running start(const std::vector<std::string>& words, bool on_terminal = false);
-  /// Runs another program to the end, in the same folder and environment.
+  /// Another program, in the same folder and environment.
+  Running start_program(const std::vector<std::string>& words);
+  /// Runs another program to the end.
   Finished run_program(const std::vector<std::string>& words);
   /// The path of `workflow-runner`.
   static std::string runner();

@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class FaultyDisk : public CommandFixture {
@@ -27,7 +28,8 @@ class FaultyDisk : public CommandFixture {
                         {{"use", "standard"},
                          {"epochs", 6},
                          {"batch_size", 4},
-                         {"checkpoint", {{"every", "1ep"}}}}}});
+                         {"checkpoint", {{"every", "1ep"}}}}},
+                       {"resources", {{"shards", 2}}}});
   }
 
   /// Runs a shell script in a mount namespace of its own; skips where the system does not let us
@@ -74,6 +76,28 @@ TEST_F(FaultyDisk, ACheckpointThatFindsNoRoomEndsTheRunAndResumingGoesOnFromTheL
                     HasSubstr("when this is mended: workflow-runner resume disk/points-")));
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1) << message;
   EXPECT_FALSE(fs::is_empty(folder() / "kept/checkpoints/final"));
+  EXPECT_EQ(read("resumed/model.safetensors"), read(whole / "model.safetensors"));
+}
+
+// The others have disks of their own, and room.
+TEST_F(FaultyDisk, OfTheFirstOfTwoProcessesEndsBothAndTwoGoOnFromTheLastGoodCheckpoint) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet", "-o", "whole"}).code, 0);
+  const fs::path whole = fs::directory_iterator(folder() / "whole")->path();
+
+  const Finished done = run_with_mounts(R"(
+    mount -t tmpfs -o size=1500k none disk
+    "$0" launch -n 2 run points.json --quiet -o disk 2> full.txt
+    echo $? > full.code
+    mount -o remount,size=64m disk
+    "$0" launch -n 2 resume disk/* --quiet && cp -r disk/* resumed
+  )");
+
+  if (!can_mount_)
+    GTEST_SKIP() << "this machine does not let the test mount a file system";
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(read("full.code"), "7\n");
+  EXPECT_THAT(read("full.txt"), AllOf(HasSubstr("No space left on device"),
+                                      Not(HasSubstr("restart")), Not(HasSubstr("rank 1"))));
   EXPECT_EQ(read("resumed/model.safetensors"), read(whole / "model.safetensors"));
 }
 

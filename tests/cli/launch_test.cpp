@@ -1,7 +1,10 @@
 // `launch`: a supervisor and the processes that it starts, as people use it. How groups end is
 // tested in framework/host/launch, with processes that fail on purpose.
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <iterator>
@@ -22,6 +25,20 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+
+/// Of the loopback: nobody listens at it now.
+int unused_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  EXPECT_EQ(bind(socket, any, size), 0);
+  EXPECT_EQ(getsockname(socket, any, &size), 0);
+  close(socket);
+  return ntohs(address.sin_port);
+}
 
 class Launch : public CommandFixture {
  protected:
@@ -80,12 +97,77 @@ TEST_F(Launch, StopsLikeItsCommand) {
   EXPECT_THAT(done.err, HasSubstr("workflow-runner resume runs/points-"));
 }
 
+TEST_F(Launch, ShowsItsProcessesInEveryPlace) {
+  given_document(3, {{"resources", {{"shards", 2}}}});
+
+  const Finished done = run({"launch", "-n", "2", "points.json", "-o", "out"});
+
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("note: 2 processes train together: ranks 0-1 on "));
+  EXPECT_THAT(done.out, HasSubstr("Processes: 2 on 1 host; rank 0 spent "));
+  EXPECT_THAT(run({"runs", "list", "--dir", "out"}).out, HasSubstr("processes\n"));
+  const json listed = run({"runs", "list", "--dir", "out", "--json"}).json().at("runs").at(0);
+  EXPECT_EQ(listed.at("processes"), 2);
+}
+
 TEST_F(Launch, ChecksAHostWithoutACommand) {
   const Finished done = run({"launch", "--check", "-n", "1", "--json"});
 
   EXPECT_EQ(done.code, 0) << done.err;
   EXPECT_EQ(done.json().at("hosts").size(), 1U);
+  EXPECT_EQ(done.json().at("ranks").size(), 1U);
+  EXPECT_EQ(done.json().at("speed"), nullptr) << "one process exchanges nothing";
   EXPECT_EQ(done.json().at("problems"), json::array());
+}
+
+TEST_F(Launch, ChecksTheCommunicatorOfADocumentWithRealProcesses) {
+  given_document(3, {{"resources", {{"shards", 2}, {"communicator", "gloo"}}}});
+
+  const Finished done = run({"launch", "--check", "-n", "2", "--json", "run", "points.json"});
+
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.json().at("communicator"), "gloo");
+  EXPECT_EQ(done.json().at("ranks").size(), 2U);
+  EXPECT_GT(done.json().at("speed").at("exchange_ms"), 0);
+  EXPECT_FALSE(std::filesystem::exists(folder() / "runs")) << "something was trained";
+}
+
+TEST_F(Launch, ChecksHostsTogether) {
+  const std::string at = "127.0.0.1:" + std::to_string(unused_port());
+  const auto words = [&](const std::string& host) {
+    return std::vector<std::string>{"launch", "--check", "--hosts", "2",  "--host",
+                                    host,     "--at",    at,        "-n", "1"};
+  };
+  Running other = start(words("1"));
+
+  const Finished done = run(words("0"));
+
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, AllOf(HasSubstr("ms from  to 0  to 1"), HasSubstr("exchange of 500 000"),
+                              HasSubstr("2 processes on 2 hosts can train together")));
+  const Finished followed = other.wait();
+  EXPECT_EQ(followed.code, 0) << followed.err;
+  EXPECT_EQ(followed.out, "checked: host 0 prints the result\n");
+}
+
+TEST_F(Launch, ChecksWhatATrainingWouldRefuse) {
+  given_document(3, {{"resources", {{"shards", 1}}}});
+
+  const Finished done = run({"launch", "--check", "-n", "2", "points.json"});
+
+  EXPECT_EQ(done.code, 6);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("bad: 2 processes cannot share a step of 1 shard"),
+                              Not(HasSubstr("can train"))));
+}
+
+TEST_F(Launch, EndsACheckWithTheMessageOfItsProcesses) {
+  const Finished done = run({"launch", "--check", "-n", "2", "missing.json"});
+  EXPECT_EQ(done.code, 3);
+  EXPECT_THAT(done.err, HasSubstr("missing.json: no such file"));
+
+  const Finished as_json = run({"launch", "--check", "-n", "2", "--json", "missing.json"});
+  EXPECT_EQ(as_json.code, 3);
+  EXPECT_EQ(as_json.json().at("error").at("kind"), "document");
 }
 
 TEST_F(Launch, NamesTheOptionThatSeveralHostsLack) {

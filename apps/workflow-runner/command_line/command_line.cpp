@@ -118,6 +118,9 @@ void require_arguments(const Command& command, const CommandLine& line) {
     throw UsageError("--" + std::string(option) + " takes the place of " +
                      std::string(replaced.name) + "; leave " + quote_text(given.front()) + " out");
   }
+  if (given.empty() && !command.arguments.empty() &&
+      line.has(command.arguments.front().optional_with))
+    return;
   const bool may_have_more = !command.arguments.empty() && command.arguments.back().repeats;
   if (given.size() >= required_arguments(command) &&
       (may_have_more || given.size() <= command.arguments.size()))

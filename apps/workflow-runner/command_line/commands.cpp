@@ -170,8 +170,13 @@ constexpr Option kTrace{"trace", 0,  "FILE",
                         false,   "", "writes a trace of all threads, for ui.perfetto.dev"};
 
 constexpr Argument kLaunchedCommand{
-    "COMMAND", "run, tune or resume with its arguments and options; a DOCUMENT alone is run",
-    /*is_optional=*/false, /*repeats=*/true, "check"};
+    "COMMAND",
+    "run, tune or resume with its arguments and options; a DOCUMENT alone is run",
+    /*is_optional=*/false,
+    /*repeats=*/true,
+    {},
+    {},
+    "check"};
 constexpr Option kHosts{"hosts", 0,   "COUNT",
                         false,   "1", "hosts of the group; start a launch on each of them"};
 constexpr Option kHost{"host", 0, "NUMBER", false, "0", "with --hosts: which one this is, from 0"};
@@ -179,7 +184,7 @@ constexpr Option kMeetingPlace{"at",  0,  "HOST:PORT",
                                false, "", "with --hosts: host 0, and a port that is free there"};
 constexpr Option kCheckGroup{
     "check", 0,  "",
-    false,   "", "starts no process; checks whether hosts reach each other and are alike"};
+    false,   "", "trains nothing: checks hosts, versions and the speed of the exchange"};
 constexpr Option kCheckJson{"json", 0,  "",
                             false,  "", "with --check: prints one JSON object, also for errors"};
 constexpr Option kProcesses{

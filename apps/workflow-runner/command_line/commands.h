@@ -13,9 +13,10 @@ struct Argument {
   std::string_view name;  ///< "DOCUMENT", as usage lines show it
   std::string_view about;
   bool is_optional = false;
-  bool repeats = false;              ///< one or more; only the last argument of a command
-  std::string_view instead = {};     ///< the option that takes the place of all arguments
-  std::string_view or_instead = {};  ///< another one
+  bool repeats = false;                 ///< one or more; only the last argument of a command
+  std::string_view instead = {};        ///< the option that takes the place of all arguments
+  std::string_view or_instead = {};     ///< another one
+  std::string_view optional_with = {};  ///< the option with which it may be left out
 };
 
 struct Option {

@@ -1,10 +1,10 @@
 #include "commands/shared_training.h"
 
-#include <cstdlib>
-#include <system_error>
+#include <filesystem>
 
 #include <treadle/base/error.h>
 #include <treadle/base/path_words.h>
+#include <treadle/base/system/processors.h>
 #include <treadle/host/launch/addresses.h>
 #include <treadle/host/launch/group_folder.h>
 #include <treadle/host/run/pipeline.h>
@@ -16,17 +16,6 @@ namespace fs = std::filesystem;
 using launch::WorkerPlace;
 
 constexpr const char* kAuto = "auto";
-
-/// For what a rank other than 0 keeps while it trains.
-fs::path make_private_folder() {
-  std::string path = (fs::temp_directory_path() / "treadle-rank-XXXXXX").string();
-  if (mkdtemp(path.data()) == nullptr) {
-    throw StorageError(path +
-                       ": no folder can be made for this process; permit writing, or choose "
-                       "another place with TMPDIR");
-  }
-  return path;
-}
 
 std::string component_of(const std::string& choice, const WorkerPlace& place) {
   if (choice != kAuto)
@@ -79,9 +68,10 @@ SharedTraining::SharedTraining()
 
 SharedTraining::~SharedTraining() {
   communicator_.reset();
-  std::error_code ignored;
-  if (!private_folder_.empty())
-    fs::remove_all(private_folder_, ignored);
+}
+
+std::int64_t SharedTraining::workers() const {
+  return place_.workers > 0 ? place_.workers : available_cores();
 }
 
 void SharedTraining::expect_alone(const std::string& what) const {
@@ -106,13 +96,17 @@ void SharedTraining::connect(const Runtime& runtime, const std::string& componen
   options.workers = place_.workers;
   if (!place_.is_in_group())
     return;
-  communicator_ = runtime.registry().make<Communicator>(component_of(component, place_));
-  communicator_->connect(rendezvous_of(place_));
+  communicator_name_ = component_of(component, place_);
+  communicator_ = runtime.registry().make<Communicator>(communicator_name_);
+  const Rendezvous rendezvous = rendezvous_of(place_);
+  address_ = rendezvous.own_address.empty() ? "127.0.0.1" : rendezvous.own_address;
+  communicator_->connect(rendezvous);
   options.communicator = communicator_.get();
   if (is_first_rank())
     return;
-  private_folder_ = make_private_folder();
-  options.output = private_folder_;
+  // It keeps a run of its own while it trains.
+  private_folder_.emplace(fs::temp_directory_path(), "treadle-rank-");
+  options.output = private_folder_->path();
   options.trace.clear();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +8,7 @@
 #include <treadle/core/distributed/communicator.h>
 #include <treadle/core/history/run_observer.h>
 #include <treadle/host/launch/heartbeat.h>
+#include <treadle/host/launch/locked_folder.h>
 #include <treadle/host/launch/worker_place.h>
 #include <treadle/host/run/workflow_run.h>
 
@@ -25,6 +26,12 @@ class SharedTraining {
   SharedTraining& operator=(const SharedTraining&) = delete;
 
   bool is_first_rank() const { return place_.rank == 0; }
+  /// The component that connects the processes; empty: this process is alone, or connect() follows.
+  const std::string& communicator_name() const { return communicator_name_; }
+  /// By which other processes reach this one; empty until connect().
+  const std::string& address() const { return address_; }
+  /// Threads for this process, where a document leaves their number open.
+  std::int64_t workers() const;
   /// Throws UsageError where there are several processes, and `what` cannot be done by them.
   void expect_alone(const std::string& what) const;
   /// Meets the others, with the communicator that the document names; "auto" is "mpi" where the
@@ -41,8 +48,10 @@ class SharedTraining {
 
   const launch::WorkerPlace place_;
   std::unique_ptr<SignOfLife> sign_of_life_;
+  std::string communicator_name_;
+  std::string address_;
   std::unique_ptr<Communicator> communicator_;
-  std::filesystem::path private_folder_;  // of another rank than 0; empty: none
+  std::optional<launch::LockedFolder> private_folder_;  // of another rank than 0
 };
 
 }  // namespace treadle::cli

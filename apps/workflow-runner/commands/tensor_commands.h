@@ -16,6 +16,8 @@ void run_document(const CommandLine& line);
 void resume(const CommandLine& line);
 // search_commands.cpp
 void tune(const CommandLine& line);
+// group_command.cpp: a process of `launch --check`
+void report_group(const CommandLine& line);
 // auto_command.cpp
 void run_auto(const CommandLine& line);
 // check_command.cpp

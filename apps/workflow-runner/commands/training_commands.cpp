@@ -43,8 +43,10 @@ void run_document(const CommandLine& line) {
   if (const auto document = pipeline_document(line)) {
     const Runtime runtime = make_runtime(line);
     const Pipeline pipeline = Pipeline::read(document, runtime);
-    return train_watched(line, [&](RunOptions options) {
+    SharedTraining shared;
+    return train_watched(line, shared, [&](RunOptions options) {
       options.output = line.text("output");
+      shared.connect(runtime, options);
       return run_pipeline(runtime, pipeline, options, line.text("reuse"));
     });
   }
@@ -70,11 +72,9 @@ void resume(const CommandLine& line) {
   train_watched(line, shared, [&](RunOptions options) -> Outcome {
     options.allow_differences = line.has("allow-differences");
     options.device = line.text("device");
-    if (is_pipeline_folder(line.arguments[0])) {
-      shared.expect_alone("a pipeline");
-      return resume_pipeline(runtime, line.arguments[0], options);
-    }
     shared.connect(runtime, options);
+    if (is_pipeline_folder(line.arguments[0], options.communicator))
+      return resume_pipeline(runtime, line.arguments[0], options);
     return resume_run(runtime, line.arguments[0], options);
   });
 }

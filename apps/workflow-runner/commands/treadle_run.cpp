@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
                          {"auto", run_auto},
                          {"tune", tune},
                          {"resume", resume},
+                         {"launch", report_group},
                          {"check", check},
                          {"compare", compare_row_by_row},
                          {"evaluate", evaluate},

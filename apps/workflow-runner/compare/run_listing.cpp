@@ -1,5 +1,7 @@
 #include "compare/run_listing.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <ctime>
 
 #include "terminal/result_text.h"
@@ -39,21 +41,32 @@ std::string epochs_text(const compare::RunRecord& run) {
              : done + "/" + std::to_string(run.planned_epochs);
 }
 
+std::size_t processes_of(const compare::RunRecord& run) {
+  return run.result ? std::max<std::size_t>(1, run.result->time.ranks.size()) : 1;
+}
+
 }  // namespace
 
 std::string run_listing(const std::vector<compare::RunRecord>& runs, const Terminal& terminal) {
   if (runs.empty())
     return "no runs\n";
+  const bool are_shared = std::any_of(runs.begin(), runs.end(), [](const compare::RunRecord& run) {
+    return processes_of(run) > 1;
+  });
   std::vector<Cells> rows;
   for (const compare::RunRecord& run : runs) {
     rows.push_back({shown_path(run.folder), run.name, local_time(run.started),
                     std::string(compare::state_word(run.state)),
                     run.metric.empty() ? "-" : run.metric + " " + value_text(run.metric_value),
                     epochs_text(run), run.seconds ? seconds_text(*run.seconds) : "-"});
+    if (are_shared)
+      rows.back().push_back(run.result ? std::to_string(processes_of(run)) : "-");
   }
+  Cells head{"run", "name", "started", "state", "metric", "epochs", "time"};
+  if (are_shared)
+    head.emplace_back("processes");
   constexpr std::size_t kWords = 5;
-  return table_text({"run", "name", "started", "state", "metric", "epochs", "time"}, rows, kWords,
-                    terminal);
+  return table_text(head, rows, kWords, terminal);
 }
 
 Json run_listing_json(const std::vector<compare::RunRecord>& runs) {
@@ -67,6 +80,8 @@ Json run_listing_json(const std::vector<compare::RunRecord>& runs) {
                     {"value", run.metric_value},
                     {"epochs", run.epochs},
                     {"seconds", run.seconds ? Json(*run.seconds) : Json()}});
+    if (processes_of(run) > 1)
+      list.back()["processes"] = processes_of(run);
   }
   return {{"runs", std::move(list)}};
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -277,6 +278,36 @@ std::string idle_hint(const TimeResult& time, double idle_share) {
          "two.\n";
 }
 
+/// "Processes: 3 on 2 hosts; …": how long they waited for each other in steps, or, where each had
+/// fits of its own, how busy they were.
+std::string ranks_line(const std::vector<RankTime>& ranks) {
+  std::set<std::string_view> hosts;
+  bool has_exchanged = false;
+  for (const RankTime& rank : ranks) {
+    hosts.insert(rank.host);
+    has_exchanged = has_exchanged || rank.exchange_seconds > 0;
+  }
+  const auto share = [&](const RankTime& rank) {
+    return print("%.1f %%", 100 * (has_exchanged ? rank.waiting_share : rank.budget_used));
+  };
+  const auto worst = has_exchanged ? std::max_element(ranks.begin(), ranks.end(),
+                                                      [](const RankTime& a, const RankTime& b) {
+                                                        return a.waiting_share < b.waiting_share;
+                                                      })
+                                   : std::min_element(ranks.begin(), ranks.end(),
+                                                      [](const RankTime& a, const RankTime& b) {
+                                                        return a.budget_used < b.budget_used;
+                                                      });
+  const std::string extreme = has_exchanged ? "the most" : "the least";
+  return "Processes: " + std::to_string(ranks.size()) + " on " + std::to_string(hosts.size()) +
+         (hosts.size() == 1 ? " host" : " hosts") + "; rank 0 spent " + share(ranks.front()) +
+         " of its time " + (has_exchanged ? "in exchanges" : "at work") +
+         (worst == ranks.begin() ? ", " + extreme + " of all"
+                                 : ", rank " + std::to_string(worst - ranks.begin()) + " " +
+                                       extreme + ": " + share(*worst)) +
+         "\n";
+}
+
 /// "0_1 gated, 0_2 skip": the choices of a structure search, without those left out.
 std::string structure_text(const StructureResult& structure) {
   std::string text;
@@ -429,7 +460,8 @@ std::string time_table(const RunResult& result, const Terminal& terminal) {
   end_line();
   if (const auto idle = time.phases.find("idle"); idle != time.phases.end() && all > 0)
     text += idle_hint(time, idle->second / all);
-  return text + (result.device ? device_line(*result.device) : "") + "\n";
+  return text + (result.device ? device_line(*result.device) : "") +
+         (time.ranks.empty() ? "" : ranks_line(time.ranks)) + "\n";
 }
 
 std::string evaluation_table(const EvaluationResult& result, const Terminal& terminal) {

@@ -93,6 +93,34 @@ TEST(ResultText, ShowsWhatARunDidWithItsDevice) {
       "\n");
 }
 
+TEST(ResultText, ShowsWhichProcessesTrainedAndTheirShareInExchanges) {
+  double exchange = 1;
+  const auto last_line = [&](const std::vector<std::pair<const char*, double>>& ranks) {
+    Json shared = kTime;
+    for (const auto& [host, share] : ranks)
+      shared["ranks"].push_back({{"host", host},
+                                 {"exchange_seconds", exchange},
+                                 {"waiting_share", exchange > 0 ? share : 0.0},
+                                 {"budget_used", exchange > 0 ? 1.0 : share}});
+    const std::string text = time_of({{"time", shared}});
+    return text.substr(text.find("Processes"));
+  };
+
+  EXPECT_EQ(
+      last_line({{"a", 0.125}, {"a", 0.25}, {"b", 0.5}}),
+      "Processes: 3 on 2 hosts; rank 0 spent 12.5 % of its time in exchanges, rank 2 the most: "
+      "50.0 %\n\n");
+  EXPECT_EQ(last_line({{"a", 0.5}, {"a", 0.25}}),
+            "Processes: 2 on 1 host; rank 0 spent 50.0 % of its time in exchanges, the most of "
+            "all\n\n");
+
+  exchange = 0;
+  EXPECT_EQ(last_line({{"a", 0.875}, {"a", 0.5}}),
+            "Processes: 2 on 1 host; rank 0 spent 87.5 % of its time at work, rank 1 the least: "
+            "50.0 %\n\n")
+      << "each had fits of its own";
+}
+
 TEST(ResultText, BreaksTheLineOfSharesWhereTheWindowEnds) {
   ASSERT_EQ(setenv("COLUMNS", "40", 1), 0);  // which counts where the terminal has no width
 

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/rand.h>
 
+#include <mutex>
 #include <numeric>
 #include <set>
 
@@ -119,6 +122,127 @@ TEST(BatchPipeline, GivesTheSameBitsForAnyNumberOfWorkers) {
       EXPECT_TRUE(at::equal(got, expected)) << workers << " workers";
     });
   }
+}
+
+/// The inputs of some epochs in steps, those of a process one behind the other.
+std::vector<at::Tensor> read_steps(DividedSource& source, std::int64_t epochs, ShardRange own,
+                                   std::int64_t first_batch = 0) {
+  std::vector<at::Tensor> steps;
+  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+    const auto stream = source.steps(epoch, epoch == 0 ? first_batch : 0, own);
+    StepRows rows;
+    while (stream->next(rows)) {
+      EXPECT_EQ(rows.shards.size(), own.size());
+      std::vector<at::Tensor> inputs{at::empty({0, 1})};
+      for (const Batch& shard : rows.shards) {
+        if (shard.size() > 0)
+          inputs.push_back(shard.inputs[0]);
+      }
+      steps.push_back(at::cat(inputs));
+    }
+  }
+  return steps;
+}
+
+// The last batch has 3 rows: one of its shards has none.
+TEST(BatchPipeline, PreparesTheShardsOfAProcessAsOneProcessPreparesAll) {
+  const NumberedRows rows(103);
+  const Jitter jitter;
+  PipelineOptions options = shuffled(10);
+  options.shards = 4;
+  ThreadBudget budget(2);
+  budget.run([&] {
+    const auto open = [&] {
+      return BatchPipeline(rows, all_rows(103), {rows.spec(), {&jitter}}, options,
+                           RandomStreams(5));
+    };
+    BatchPipeline all = open();
+    const std::vector<at::Tensor> steps = read_steps(all, 2, {0, 4});
+    ASSERT_EQ(steps.size(), 22);
+    EXPECT_TRUE(at::equal(read(all, 2), at::cat(steps))) << "in whole batches";
+    for (const std::size_t processes : {2, 3, 4}) {
+      std::vector<std::vector<at::Tensor>> parts(steps.size());
+      for (std::size_t rank = 0; rank < processes; ++rank) {
+        BatchPipeline one = open();
+        const std::vector<at::Tensor> own =
+            read_steps(one, 2, {4 * rank / processes, 4 * (rank + 1) / processes});
+        ASSERT_EQ(own.size(), steps.size());
+        for (std::size_t i = 0; i < own.size(); ++i)
+          parts[i].push_back(own[i]);
+      }
+      for (std::size_t i = 0; i < steps.size(); ++i)
+        EXPECT_TRUE(at::equal(at::cat(parts[i]), steps[i]))
+            << processes << " processes, step " << i;
+    }
+    BatchPipeline resumed = open();
+    EXPECT_TRUE(at::equal(read_steps(resumed, 1, {1, 3}, 4).front(), [&] {
+      BatchPipeline walked = open();
+      return read_steps(walked, 1, {1, 3}).at(4);
+    }()));
+  });
+}
+
+/// Remembers which rows were read.
+class WatchedRows final : public RowReader {
+ public:
+  explicit WatchedRows(const NumberedRows& rows) : rows_(rows) {}
+  std::multiset<std::int64_t> seen() const { return seen_; }
+
+ private:
+  const DataSpec& do_spec() const override { return rows_.spec(); }
+  std::int64_t do_rows() const override { return rows_.rows(); }
+  void do_gather(std::span<const std::int64_t> rows, Batch& out) const override {
+    {
+      const std::lock_guard lock(mutex_);
+      seen_.insert(rows.begin(), rows.end());
+    }
+    rows_.gather(rows, out);
+  }
+  at::Tensor do_targets(std::size_t target) const override { return rows_.targets(target); }
+
+  const NumberedRows& rows_;
+  mutable std::mutex mutex_;
+  mutable std::multiset<std::int64_t> seen_;
+};
+
+TEST(BatchPipeline, ReadsTheRowsOfItsOwnShardsAlone) {
+  const NumberedRows numbered(80);
+  const WatchedRows rows(numbered);
+  PipelineOptions options{.batch_size = 8, .shards = 4};
+  ThreadBudget budget(1);
+  budget.run([&] {
+    BatchPipeline pipeline(rows, all_rows(80), {}, options, RandomStreams(5));
+    read_steps(pipeline, 1, {2, 3});
+  });
+  for (std::int64_t row = 0; row < 80; ++row)
+    EXPECT_EQ(rows.seen().count(row) > 0, row % 8 / 2 == 2) << row;
+}
+
+TEST(BatchPipeline, DividesThePassesOfAnEvaluationByBatches) {
+  const NumberedRows rows(47);
+  ThreadBudget budget(2);
+  budget.run([&] {
+    const auto open = [&] {
+      return BatchPipeline(rows, all_rows(47), {}, {.batch_size = 10}, RandomStreams(5));
+    };
+    for (const std::int64_t processes : {1, 2, 3, 7}) {
+      std::vector<at::Tensor> batches(5);
+      for (std::int64_t rank = 0; rank < processes; ++rank) {
+        BatchPipeline pipeline = open();
+        // Twice: the second pass may go on with what is being prepared.
+        for (int pass = 0; pass < 2; ++pass) {
+          const auto stream = pipeline.every(0, rank, processes);
+          Batch batch;
+          std::size_t place = static_cast<std::size_t>(rank);
+          for (; stream->next(batch); place += static_cast<std::size_t>(processes))
+            batches.at(place) = batch.inputs[0];
+          EXPECT_GE(place, batches.size());
+        }
+      }
+      EXPECT_TRUE(at::equal(at::cat(batches).flatten(), at::arange(47, at::kFloat)))
+          << processes << " processes";
+    }
+  });
 }
 
 TEST(BatchPipeline, StartsInTheMiddleOfAnEpochLikeOneThatWalkedThere) {

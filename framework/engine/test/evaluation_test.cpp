@@ -7,7 +7,10 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include <ATen/ops/equal.h>
@@ -24,15 +27,19 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/model/abilities/keeps_state.h>
+#include <treadle/engine/divided_source.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/tensor/task_random.h>
+#include <treadle/testing/distributed/thread_communicator.h>
 
 #include "test/squared_error.h"
 
 namespace treadle::engine {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr std::int64_t kRows = 6;
@@ -48,6 +55,11 @@ BatchList numbered_batches(std::int64_t count) {
     batch.rows = at::full({kRows}, number, at::kLong);
   }
   return BatchList(std::move(batches));
+}
+
+/// The inputs of a batch.
+at::Tensor inputs_of_batch(std::int64_t number) {
+  return at::randn({kRows, 3}, make_generator(static_cast<std::uint64_t>(number) + 1));
 }
 
 /// A linear layer, and what a test does beside it.
@@ -124,6 +136,121 @@ Seen evaluated(Model& model, std::int64_t batches, int workers, std::stop_token 
                            });
   });
   return seen;
+}
+
+/// Says that its batches have nothing to do with each other.
+class Stateless final : public Linear, public KeepsState {
+ public:
+  using Linear::Linear;
+  bool keeps_state() const override { return false; }
+};
+
+/// Numbered rows of `count` batches, of which a process reads its own.
+class DividedBatches final : public DividedSource {
+ public:
+  explicit DividedBatches(std::int64_t count) : count_(count) {}
+
+ private:
+  std::optional<std::int64_t> do_batches_per_epoch() const override { return count_; }
+  std::unique_ptr<BatchStream> do_epoch(std::int64_t, std::int64_t) override {
+    return every(0, 0, 1);
+  }
+  std::unique_ptr<BatchStream> every(std::int64_t, std::int64_t first, std::int64_t step) override {
+    BatchList all = numbered_batches(count_);
+    std::vector<Batch> own;
+    Batch batch;
+    for (std::int64_t i = 0; all.next(batch); ++i) {
+      if (i % step == first)
+        own.push_back(batch);
+    }
+    return std::make_unique<BatchList>(std::move(own));
+  }
+  std::unique_ptr<StepStream> steps(std::int64_t, std::int64_t, ShardRange) override {
+    return nullptr;
+  }
+
+  std::int64_t count_;
+};
+
+/// The same evaluation by several processes, here threads; what each has seen.
+std::vector<Seen> evaluated_by(std::int64_t processes, Linear& model, std::int64_t batches,
+                               std::vector<std::string>* errors = nullptr) {
+  std::vector<Seen> seen(static_cast<std::size_t>(processes));
+  const ObjectiveOf<SquaredError> loss;
+  const auto thrown = testing::at_ranks(processes, [&](Communicator& communicator) {
+    ShardGroup group(communicator, static_cast<std::size_t>(processes));
+    Seen& mine = seen.at(static_cast<std::size_t>(group.rank()));
+    DividedBatches source(batches);
+    EvaluationSetup setup{.model = &model, .objective = &loss, .group = &group};
+    ThreadBudget budget(group.rank() == 0 ? 3 : 2);  // which may be another one on each machine
+    budget.run([&] {
+      const auto stream = rows_to_evaluate(source, setup);
+      mine.totals =
+          evaluate(setup, *stream, {}, [&](const Predictions& predictions, const Batch& batch) {
+            mine.batches.push_back(batch.rows[0].item<std::int64_t>());
+            mine.predictions.push_back(predictions.at(0).values);
+          });
+    });
+  });
+  if (errors != nullptr) {
+    *errors = thrown;
+  } else {
+    EXPECT_THAT(thrown, Each(""));
+  }
+  return seen;
+}
+
+void expect_same(const Seen& one, const Seen& other) {
+  EXPECT_EQ(one.totals.rows, other.totals.rows);
+  EXPECT_EQ(one.totals.loss.is_undefined(), other.totals.loss.is_undefined());
+  if (!one.totals.loss.is_undefined()) {
+    EXPECT_EQ(one.totals.loss.value(), other.totals.loss.value());
+  }
+  EXPECT_EQ(one.batches, other.batches);
+  ASSERT_EQ(one.predictions.size(), other.predictions.size());
+  for (std::size_t i = 0; i < one.predictions.size(); ++i)
+    EXPECT_TRUE(at::equal(one.predictions[i], other.predictions[i])) << i;
+}
+
+TEST(Evaluate, GivesProcessesThatDivideItTheResultsOfOne) {
+  std::atomic<int> forwards{0};
+  Stateless model([&](const Inputs&, Outputs&, ForwardContext&) { ++forwards; });
+  model.eval();
+  for (const std::int64_t batches : {0, 1, 3, 11, 30}) {
+    const Seen alone = evaluated(model, batches, 1);
+    for (const std::int64_t processes : {1, 2, 3, 4}) {
+      SCOPED_TRACE(std::to_string(batches) + " batches, " + std::to_string(processes) +
+                   " processes");
+      forwards = 0;
+      for (const Seen& seen : evaluated_by(processes, model, batches))
+        expect_same(alone, seen);
+      EXPECT_EQ(forwards, batches) << "each batch is evaluated once";
+    }
+  }
+}
+
+TEST(Evaluate, DividesNoModelThatMayKeepAState) {
+  std::atomic<int> forwards{0};
+  Linear model([&](const Inputs&, Outputs&, ForwardContext&) { ++forwards; });
+  model.eval();
+  const Seen alone = evaluated(model, 5, 1);
+  forwards = 0;
+  for (const Seen& seen : evaluated_by(3, model, 5))
+    expect_same(alone, seen);
+  EXPECT_EQ(forwards, 15);
+}
+
+TEST(Evaluate, ThrowsInAllProcessesWhatTheFirstBatchInOrderThrew) {
+  Stateless model([](const Inputs& inputs, Outputs&, ForwardContext&) {
+    for (const std::int64_t number : {4, 5, 7}) {
+      if (at::equal(inputs[0], inputs_of_batch(number)))
+        throw DataError("batch " + std::to_string(number) + " is wrong");
+    }
+  });
+  model.eval();
+  std::vector<std::string> errors;
+  evaluated_by(3, model, 9, &errors);
+  EXPECT_THAT(errors, Each(HasSubstr("batch 4 is wrong")));
 }
 
 /// The batch that a forward works on: the generators of numbered_batches() make no two alike.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -14,6 +15,7 @@
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -100,15 +102,34 @@ struct Setting {
   std::int64_t hidden = 8;
   at::ScalarType dtype = at::kFloat;
   bool adds_loss = false;
+  /// The loss has two terms, and rows count by weights.
+  bool has_terms = false;
+  /// Each process has the rows of its own shards alone.
+  bool own_rows = false;
 };
 
-Batch batch_of(std::int64_t rows, std::uint64_t seed, at::ScalarType dtype) {
+Batch batch_of(std::int64_t rows, std::uint64_t seed, at::ScalarType dtype,
+               bool is_weighted = false) {
   const at::Generator generator = make_generator(seed);
   Batch batch;
   batch.inputs = {at::randn({rows, kInputs}, generator, at::kDouble).to(dtype)};
   batch.targets = batch.original_targets = {at::randn({rows, 2}, generator, at::kDouble).to(dtype)};
   batch.rows = at::full({rows}, 0, at::kLong);
+  if (is_weighted)
+    batch.weights = at::rand({rows}, generator, at::kDouble).to(dtype);
   return batch;
+}
+
+/// Those of the shards that a process has.
+StepRows own_rows(const Batch& batch, const Setting& setting, const ShardGroup* group) {
+  const ShardRange own = group != nullptr ? group->own() : ShardRange{0, setting.shards};
+  StepRows rows{batch.size()};
+  for (std::size_t shard = own.first; shard < own.last; ++shard) {
+    const std::int64_t begin = StepRows::begin_of(shard, setting.shards, batch.size());
+    const std::int64_t end = StepRows::begin_of(shard + 1, setting.shards, batch.size());
+    rows.shards.push_back(batch.slice(begin, end - begin));
+  }
+  return rows;
 }
 
 /// Trains on ragged batches; of each process the shards that it has.
@@ -126,13 +147,23 @@ Trained train(const Setting& setting, ShardGroup* group) {
     if (i > 0)
       options.replicas.push_back(nets.back().get());
   }
-  const ObjectiveOf<SquaredError> loss;
+  const SquaredError loss;
+  const TargetSpec target = number_target("y", 2);
+  std::vector<Objective::Term> terms{{.loss = &loss}};
+  if (setting.has_terms)
+    terms.push_back({.loss = &loss, .factor = 0.3, .name = "again"});
+  const Objective objective(terms, std::span(&target, 1));
   const Momentum optimizer;
-  TrainingStep step(*nets.front(), loss, optimizer, options);
-  std::uint64_t seed = 1;
+  TrainingStep step(*nets.front(), objective, optimizer, options);
+  std::int64_t number = 1;
   for (const std::int64_t rows : {24, 17, 30, 24}) {
-    step.run(batch_of(rows, seed, setting.dtype), static_cast<std::int64_t>(seed), 0.05, seed);
-    ++seed;
+    const auto seed = static_cast<std::uint64_t>(number);
+    const Batch batch = batch_of(rows, seed, setting.dtype, setting.has_terms);
+    if (setting.own_rows) {
+      step.run(own_rows(batch, setting, group), number++, 0.05, seed);
+    } else {
+      step.run(batch, number++, 0.05, seed);
+    }
   }
   Trained trained;
   trained.parameters = step.arena().parameters().clone();
@@ -179,7 +210,9 @@ TEST_P(SharedSteps, GiveTheBitsOfOneProcess) {
   // The second one's gradients are sent in slices.
   for (const Setting& setting :
        {Setting{shards, 8, at::kFloat, true}, Setting{shards, 3001, at::kFloat, false},
-        Setting{shards, 1501, at::kDouble, false}}) {
+        Setting{shards, 1501, at::kDouble, false}, Setting{shards, 9, at::kFloat, true, true, true},
+        Setting{shards, 10, at::kFloat, false, true, true},
+        Setting{shards, 11, at::kFloat, false, false, true}}) {
     SCOPED_TRACE(setting.hidden);
     ThreadBudget budget(8);
     Trained alone;
@@ -251,6 +284,25 @@ TEST(SharedStep, EndsEverywhereWithTheFirstShardsError) {
     EXPECT_TRUE(step.run(batch_of(10, 1, at::kFloat), 1, 0.1, 1)) << "it can go on";
   });
   EXPECT_THAT(errors, Each(""));
+}
+
+TEST(SharedStep, EndsEverywhereWhereOneProcessHasNoRows) {
+  const Setting setting{3, 8, at::kFloat, false, false, true};
+  const auto errors = at_ranks(3, [&](Communicator& communicator) {
+    ShardGroup group(communicator, 3);
+    const TaskRandom random(7);
+    Net net(8, at::kFloat);
+    const ObjectiveOf<SquaredError> loss;
+    const Momentum optimizer;
+    StepOptions options;
+    options.group = &group;
+    TrainingStep step(net, loss, optimizer, options);
+    StepRows rows = own_rows(batch_of(9, 1, at::kFloat), setting, &group);
+    if (group.rank() == 1)
+      rows = {0, {}, std::make_exception_ptr(DataError("cat.png: cannot be decoded"))};
+    step.run(rows, 1, 0.1, 1);
+  });
+  EXPECT_THAT(errors, Each(HasSubstr("cat.png: cannot be decoded")));
 }
 
 TEST(SharedStep, AgreesOnAStopOfAnyProcessAndOnTheClockOfTheFirst) {

@@ -118,6 +118,17 @@ bool Objective::is_additive() const {
                      [](const Term& term) { return term.loss->is_additive(); });
 }
 
+at::Tensor Objective::weight_of(const Term& term, const Batch& batch) const {
+  return term.loss->weight(TargetBatch::transformed(batch, term.target, targets_[term.target]));
+}
+
+std::vector<at::Tensor> Objective::weights(const Batch& batch) const {
+  std::vector<at::Tensor> weights;
+  for (const Term& term : terms_)
+    weights.push_back(weight_of(term, batch));
+  return weights;
+}
+
 std::int64_t Objective::positions(const Batch& batch) const {
   const std::size_t target = terms_.front().target;
   return TargetBatch::transformed(batch, target, targets_[target]).positions();
@@ -215,22 +226,34 @@ Number Objective::value(std::span<const double> sums, std::span<const double> we
 }
 
 Objective::Scales::Scales(const Objective& objective, const Batch& batch)
-    : objective_(&objective), batch_(&batch) {
-  if (objective.terms_.size() == 1 && objective.terms_[0].factor == 1)
+    : objective_(&objective), batch_(&batch), rows_(batch.size()) {
+  find_factors();
+}
+
+Objective::Scales::Scales(const Objective& objective, std::vector<at::Tensor> weights,
+                          std::int64_t rows)
+    : objective_(&objective), weights_(std::move(weights)), rows_(rows) {
+  find_factors();
+}
+
+void Objective::Scales::find_factors() {
+  if (!objective_->needs_weights())
     return;
-  for (const Term& term : objective.terms_) {
-    const at::Tensor weight = weight_of(term);
-    factors_.push_back(factors_.empty() ? at::full_like(weight, term.factor)
-                                        : weight_of(objective.terms_[0])
-                                              .div(weight)
-                                              .mul(term.factor)
-                                              .masked_fill(weight.eq(0), 0));
+  for (std::size_t i = 0; i < objective_->terms_.size(); ++i) {
+    const double factor = objective_->terms_[i].factor;
+    const at::Tensor weight = weight_of(i);
+    factors_.push_back(i == 0 ? at::full_like(weight, factor)
+                              : weight_of(0).div(weight).mul(factor).masked_fill(weight.eq(0), 0));
   }
 }
 
-at::Tensor Objective::Scales::weight_of(const Term& term) const {
-  return term.loss->weight(
-      TargetBatch::transformed(*batch_, term.target, objective_->targets_[term.target]));
+at::Tensor Objective::Scales::weight_of(std::size_t term) const {
+  if (batch_ != nullptr)
+    return objective_->weight_of(objective_->terms_[term], *batch_);
+  TREADLE_EXPECTS(term < weights_.size(),
+                  "a model that adds losses declares them (LogsValues), as its steps need the "
+                  "weights of all shards");
+  return weights_[term];
 }
 
 at::Tensor Objective::Scales::combine(const BatchLoss& part) const {
@@ -245,8 +268,7 @@ at::Tensor Objective::Scales::combine(const BatchLoss& part) const {
     }
   }
   if (!part.auxiliary.empty()) {
-    const at::Tensor per_row = as_number_like(weight_of(objective_->terms_.front()), total)
-                                   .div(static_cast<double>(batch_->size()));
+    const at::Tensor per_row = as_number_like(weight_of(0), total).div(static_cast<double>(rows_));
     for (const AuxiliaryLoss& one : part.auxiliary)
       total = total.add(one.sum.mul(per_row));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -14,15 +15,18 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
-#include <treadle/engine/device_traffic.h>
 #include <treadle/tensor/device_streams.h>
 
+#include "data/batch_slot.h"
+#include "data/row_supply.h"
+#include "data/stream_supply.h"
 #include "plan/isolated.h"
-#include "row_supply.h"
-#include "stream_supply.h"
 
 namespace treadle::engine {
 namespace flow = oneapi::tbb::flow;
+
+StepStream::~StepStream() = default;
+
 namespace {
 
 /// The request for one batch, and later the batch. Small: every edge of a flow graph copies its
@@ -31,61 +35,6 @@ struct Ticket {
   std::size_t number = 0;  // position in the sequence since the pipeline was last started
   std::size_t slot = 0;
 };
-
-/// Where a batch is prepared and waits. As many as tickets may be in flight; used in turn.
-struct Slot {
-  Place place;
-  std::shared_ptr<const Section> section;  // null: the pass has ended before
-  std::vector<std::int64_t> rows;
-  Batch batch;  // on the host
-  BatchPreparation::Memory memory;
-  Batch sent;  // the same on the device, where there is one
-  StreamEvent arrived;
-  std::exception_ptr error;
-};
-
-bool only_here(const at::Tensor& tensor) {
-  return !tensor.defined() || (tensor.use_count() == 1 && tensor.storage().use_count() == 1);
-}
-
-/// Whether the last user of a batch has let go of all its tensors, so that they may be written
-/// again.
-bool reusable(const Batch& batch) {
-  const auto all_here = [](const std::vector<at::Tensor>& tensors) {
-    return std::all_of(tensors.begin(), tensors.end(), only_here);
-  };
-  const auto free_targets = [&] {
-    for (std::size_t i = 0; i < batch.targets.size(); ++i) {
-      const at::Tensor& target = batch.targets[i];
-      const at::Tensor& original = batch.original_targets[i];
-      const bool is_free = target.is_same(original)
-                               ? target.use_count() == 2 && target.storage().use_count() == 1
-                               : only_here(target) && only_here(original);
-      if (!is_free)
-        return false;
-    }
-    return true;
-  };
-  return all_here(batch.inputs) && free_targets() && all_here(batch.position_weights) &&
-         only_here(batch.weights) && only_here(batch.rows) && only_here(batch.groups);
-}
-
-std::int64_t bytes_of(const Batch& batch) {
-  std::int64_t bytes = 0;
-  const auto add = [&bytes](const at::Tensor& tensor) {
-    if (tensor.defined())
-      bytes += static_cast<std::int64_t>(tensor.nbytes());
-  };
-  for (const std::vector<at::Tensor>* tensors :
-       {&batch.inputs, &batch.targets, &batch.position_weights}) {
-    for (const at::Tensor& tensor : *tensors)
-      add(tensor);
-  }
-  add(batch.weights);
-  add(batch.rows);
-  add(batch.groups);
-  return std::max<std::int64_t>(bytes, 1);
-}
 
 /// `what` a pass is to the user: an epoch, unless epochs have a length of their own.
 [[noreturn]] void rethrow_with_place(const std::exception_ptr& error, const Place& place,
@@ -109,6 +58,14 @@ std::int64_t bytes_of(const Batch& batch) {
 
 }  // namespace
 
+/// What of the batches a pipeline prepares.
+struct BatchPipeline::Share {
+  ShardRange shards;       // of each
+  std::int64_t first = 0;  // of a pass: this one,
+  std::int64_t step = 1;   // and every so manyth after it
+  bool operator==(const Share&) const = default;
+};
+
 struct BatchPipeline::Impl {
   using EpochPlace = std::pair<std::int64_t, std::int64_t>;  // epoch and batch of it
   using Met = std::pair<EpochPlace, Place>;
@@ -120,7 +77,7 @@ struct BatchPipeline::Impl {
         options(options),
         random(random),
         batches_per_pass(supply->batches_per_pass()),
-        copies(another_stream(options.device)),
+        work{preparation, this->options, this->random, another_stream(options.device)},
         read(graph, flow::serial,
              [this](Ticket ticket) {
                isolated([&] { find_section(slots[ticket.slot]); });
@@ -128,12 +85,12 @@ struct BatchPipeline::Impl {
              }),
         prepare(graph, flow::unlimited,
                 [this](Ticket ticket) {
-                  isolated([&] { fill(slots[ticket.slot]); });
+                  isolated([&] { slots[ticket.slot].fill(work, share.shards); });
                   return ticket;
                 }),
         in_order(graph, [](const Ticket& ticket) { return ticket.number; }),
         hand_over(graph, flow::serial, [this](Ticket ticket) {
-          isolated([&] { send(slots[ticket.slot]); });
+          isolated([&] { slots[ticket.slot].send(work); });
           ready.store(ticket.number + 1, std::memory_order_release);
           return flow::continue_msg();
         }) {
@@ -155,7 +112,7 @@ struct BatchPipeline::Impl {
   /// Whether every batch can be found by its number alone.
   bool is_counted() const { return batches_per_pass.has_value(); }
 
-  void find_section(Slot& slot) {
+  void find_section(BatchSlot& slot) {
     const Timeline::Span span(options.timeline, Phase::kData);
     const at::NoGradGuard no_gradients;
     try {
@@ -165,87 +122,16 @@ struct BatchPipeline::Impl {
     }
   }
 
-  /// Runs on any worker: the slot belongs to this call alone.
-  void fill(Slot& slot) {
-    if (slot.error || slot.section == nullptr)
-      return;
-    const Timeline::Span span(options.timeline, Phase::kData);
-    const at::NoGradGuard no_gradients;
-    try {
-      if (!reusable(slot.batch) || !slot.arrived.has_passed())
-        slot.batch = Batch();
-      const SampleOrder& order = *slot.section->order;
-      const std::int64_t begin =
-          (slot.place.batch - slot.section->first_batch) * options.batch_size;
-      slot.rows.resize(
-          static_cast<std::size_t>(std::min(options.batch_size, order.size() - begin)));
-      order.fill(begin, slot.rows);
-      preparation.put_back(slot.batch, slot.memory);
-      slot.section->reader->gather(slot.rows, slot.batch);
-      if (preparation.has_host_part())
-        preparation.before_transfer(slot.batch, context_of(slot), slot.memory);
-      // What is staged stays in the slot, and the next batch is gathered into it.
-      if (options.staging != nullptr)
-        slot.batch = slot.batch.with_each(
-            [&](const at::Tensor& tensor) { return options.staging->staged(tensor); });
-      if (preparation.has_device_part() && options.device.is_cpu() && !options.host_part_only)
-        preparation.after_transfer(slot.batch, context_of(slot));
-    } catch (const NumberTooLarge& error) {
-      slot.error = std::make_exception_ptr(
-          DataError(slot.section->reader->describe_row(error.row()) + ": " + error.what()));
-    } catch (...) {
-      slot.error = std::current_exception();
-    }
-  }
-
-  ApplyContext context_of(const Slot& slot) const {
-    return {options.training, random.seed("batch", {static_cast<std::uint64_t>(slot.place.pass),
-                                                    static_cast<std::uint64_t>(slot.place.batch)})};
-  }
-
-  /// Enqueues the copies to the device, and the rest of the preparation there; the host goes on.
-  void send(Slot& slot) {
-    if (options.device.is_cpu() || slot.error || slot.section == nullptr)
-      return;
-    const Timeline::Span span(options.timeline, Phase::kData);
-    try {
-      const at::NoGradGuard no_gradients;
-      const StreamScope on_stream(copies);
-      slot.sent = engine::sent(slot.batch, options.device, options.timeline);
-      if (preparation.has_device_part())
-        preparation.after_transfer(slot.sent, context_of(slot));
-      slot.arrived.record(copies);
-    } catch (...) {
-      slot.error = std::current_exception();
-    }
-  }
-
-  /// The batch of a slot, for work that the calling thread enqueues from now on.
-  Batch handed_out(Slot& slot) const {
-    if (options.device.is_cpu())
-      return slot.batch;
-    const c10::Stream stream = current_stream(options.device);
-    slot.arrived.hold_back(stream);
-    // Made on the stream of the copies, which must not use its memory again too early.
-    return std::exchange(slot.sent, Batch()).with_each([&](const at::Tensor& tensor) {
-      use_on(stream, tensor);
-      return tensor;
-    });
-  }
-
   /// The slots for tickets in flight, as many as the memory allows. Measured on a first batch.
   void size_buffer() {
-    Slot probe;
+    BatchSlot probe;
     probe.place = next_ticket;
     find_section(probe);
-    fill(probe);
+    probe.fill(work, share.shards);
     if (probe.error)
       rethrow_with_place(probe.error, probe.place, name_of_pass());
     const bool is_at_end = probe.section == nullptr;
-    const std::int64_t bytes =
-        bytes_of(probe.batch) +
-        (options.device.is_cpu() ? 0 : preparation.growth_on_device(probe.batch));
-    const std::int64_t fits = is_at_end ? 2 : options.buffer_bytes / bytes;
+    const std::int64_t fits = is_at_end ? 2 : options.buffer_bytes / probe.bytes(work);
     slots.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(fits, 2, 32)));
   }
 
@@ -259,21 +145,22 @@ struct BatchPipeline::Impl {
     next_ticket = next_batch = place;
     if (slots.empty())
       size_buffer();
-    for (Slot& slot : slots)
-      slot = Slot();
+    for (BatchSlot& slot : slots)
+      slot = BatchSlot();
   }
 
   Place after(Place place) const {
-    if (++place.batch < batches_per_pass.value_or(DataProvider::kEndless))
+    place.batch += share.step;
+    if (place.batch < batches_per_pass.value_or(DataProvider::kEndless))
       return place;
-    return {place.pass + 1, 0};
+    return {place.pass + 1, share.first};
   }
 
   void issue_tickets() {
     // One slot fewer than there are: the batch the consumer holds has its slot to itself.
     while (issued - taken < slots.size() - 1) {
       const std::size_t number = issued % slots.size();
-      Slot& slot = slots[number];
+      BatchSlot& slot = slots[number];
       slot.place = next_ticket;
       slot.error = nullptr;
       if (supply->reads()) {
@@ -290,22 +177,22 @@ struct BatchPipeline::Impl {
   }
 
   /// Nothing: the pass has ended.
-  std::optional<Batch> take() {
+  std::optional<StepRows> take() {
     // Tickets go out in groups: waking a worker costs as much as preparing a small batch.
     if (issued - taken <= slots.size() / 2)
       isolated([&] { issue_tickets(); });
     if (ready.load(std::memory_order_acquire) <= taken)
       graph.wait_for_all();
-    Slot& slot = slots[taken % slots.size()];
+    BatchSlot& slot = slots[taken % slots.size()];
     ++taken;
     if (slot.error)
       rethrow_with_place(slot.error, slot.place, name_of_pass());
     if (slot.section == nullptr) {
-      next_batch = {next_batch.pass + 1, 0};
+      next_batch = {next_batch.pass + 1, share.first};
       return std::nullopt;
     }
     next_batch = after(next_batch);
-    return handed_out(slot);
+    return slot.take(work);
   }
 
   /// The batch after the last one of an epoch of so many is the first of the next.
@@ -377,7 +264,7 @@ struct BatchPipeline::Impl {
   const PipelineOptions options;
   const RandomStreams random;
   const std::optional<std::int64_t> batches_per_pass;
-  const c10::Stream copies;  // to the device
+  const SlotWork work;
 
   // Touched by the consumer alone.
   Place next_ticket;
@@ -390,7 +277,8 @@ struct BatchPipeline::Impl {
   std::int64_t most_in_flight = 0;
   bool started = false;
 
-  std::vector<Slot> slots;
+  Share share{{0, options.shards}};   // changes while nothing is in flight
+  std::vector<BatchSlot> slots;       // as many as tickets may be in flight; used in turn
   std::atomic<std::size_t> ready{0};  // tickets handed over, in order
 
   flow::graph graph;
@@ -401,19 +289,22 @@ struct BatchPipeline::Impl {
 };
 
 /// What is left of one epoch.
-class BatchPipeline::Stream : public BatchStream {
+class BatchPipeline::Epoch {
  public:
-  Stream(Impl& pipeline, std::int64_t epoch, std::int64_t batch, Place place)
+  Epoch(Impl& pipeline, std::int64_t epoch, std::int64_t batch, Place place)
       : pipeline_(pipeline), epoch_(epoch), batch_(batch), place_(place) {}
 
- private:
-  bool do_next(Batch& batch) override {
-    if (ended_ || batch_ == pipeline_.batches_per_epoch())
-      return false;
-    batch = Batch();  // lets go of the last batch before its slot may be used again
+  bool is_over() const {
+    const std::optional<std::int64_t> end = pipeline_.batches_per_epoch();
+    return ended_ || (end && batch_ >= *end);
+  }
+
+  /// Nothing: it has ended. Before, the rows that were taken last are let go of: their slot may be
+  /// used again.
+  std::optional<StepRows> next() {
     TREADLE_EXPECTS(pipeline_.next_batch == place_,
                     "a stream ends when another epoch of its source is opened");
-    std::optional<Batch> taken = pipeline_.take();
+    std::optional<StepRows> taken = pipeline_.take();
     if (!taken && place_.batch == 0)
       throw DataError("the data has no rows to train on after those kept for validation");
     if (!taken && pipeline_.options.batches_per_epoch && !pipeline_.options.one_pass) {
@@ -426,17 +317,16 @@ class BatchPipeline::Stream : public BatchStream {
     if (!taken) {
       ended_ = true;
       pipeline_.started = false;  // what is in flight is behind the end
-      return false;
+      return std::nullopt;
     }
-    batch = *std::move(taken);
-    ++batch_;
+    batch_ += pipeline_.share.step;
     // An epoch that is read again (statistics of batch norm) is no progress.
     if (const auto next = pipeline_.next_of(epoch_, batch_); pipeline_.now.first <= next)
       pipeline_.now = {next, place_};
-    return true;
+    return taken;
   }
 
-  StateDict do_state() const override {
+  StateDict state() const {
     StateDict state;
     state.put("epoch", nlohmann::json(epoch_));
     state.put("batch", nlohmann::json(batch_));
@@ -444,7 +334,7 @@ class BatchPipeline::Stream : public BatchStream {
     return state;
   }
 
-  void do_load_state(const StateDict& state) override {
+  void load_state(const StateDict& state) {
     epoch_ = state.value("epoch").get<std::int64_t>();
     batch_ = state.value("batch").get<std::int64_t>();
     pipeline_.load_state(state.part("source"));
@@ -454,11 +344,61 @@ class BatchPipeline::Stream : public BatchStream {
     pipeline_.restart(place_);
   }
 
+ private:
   Impl& pipeline_;
   std::int64_t epoch_;
   std::int64_t batch_;
   Place place_;
   bool ended_ = false;
+};
+
+/// An epoch in whole batches.
+class BatchPipeline::Stream final : public BatchStream {
+ public:
+  explicit Stream(Epoch epoch) : epoch_(epoch) {}
+
+ private:
+  bool do_next(Batch& batch) override {
+    if (epoch_.is_over())
+      return false;
+    batch = Batch();
+    const std::optional<StepRows> rows = epoch_.next();
+    if (rows)
+      batch = joined(rows->shards);
+    return rows.has_value();
+  }
+
+  static Batch joined(const std::vector<Batch>& shards) {
+    if (shards.size() == 1)
+      return shards.front();
+    std::vector<Batch> with_rows;
+    std::copy_if(shards.begin(), shards.end(), std::back_inserter(with_rows),
+                 [](const Batch& shard) { return shard.size() > 0; });
+    return Batch::join(with_rows);
+  }
+
+  StateDict do_state() const override { return epoch_.state(); }
+  void do_load_state(const StateDict& state) override { epoch_.load_state(state); }
+
+  Epoch epoch_;
+};
+
+class BatchPipeline::Steps final : public StepStream {
+ public:
+  explicit Steps(Epoch epoch) : epoch_(epoch) {}
+
+  bool next(StepRows& rows) override {
+    if (epoch_.is_over())
+      return false;
+    rows = {};
+    std::optional<StepRows> taken = epoch_.next();
+    if (taken)
+      rows = *std::move(taken);
+    return taken.has_value();
+  }
+
+ private:
+  Epoch epoch_;
 };
 
 namespace {
@@ -472,6 +412,7 @@ void expect_usable(const PipelineOptions& options) {
   TREADLE_EXPECTS(options.batch_size >= 1, "a batch has at least one row");
   TREADLE_EXPECTS(options.batches_per_epoch.value_or(1) >= 1, "an epoch has at least one batch");
   TREADLE_EXPECTS(options.fewest_rows >= 1, "a batch has at least one row");
+  TREADLE_EXPECTS(options.shards >= 1, "a batch has at least one shard");
 }
 
 }  // namespace
@@ -519,6 +460,27 @@ std::optional<std::int64_t> BatchPipeline::do_batches_per_epoch() const {
 }
 
 std::unique_ptr<BatchStream> BatchPipeline::do_epoch(std::int64_t epoch, std::int64_t first_batch) {
+  return std::make_unique<Stream>(open(epoch, first_batch, {{0, impl_->options.shards}}));
+}
+
+std::unique_ptr<StepStream> BatchPipeline::steps(std::int64_t epoch, std::int64_t first_batch,
+                                                 ShardRange own) {
+  TREADLE_EXPECTS(own.first < own.last && own.last <= impl_->options.shards,
+                  "a process has some of the shards");
+  return std::make_unique<Steps>(open(epoch, first_batch, {own}));
+}
+
+std::unique_ptr<BatchStream> BatchPipeline::every(std::int64_t epoch, std::int64_t first,
+                                                  std::int64_t step) {
+  TREADLE_EXPECTS(step >= 1 && first >= 0 && first < step, "some batches of a pass");
+  TREADLE_EXPECTS(!impl_->options.batches_per_epoch, "an epoch is a pass");
+  const std::int64_t begin = std::min(first, batches_per_epoch().value_or(first));
+  return std::make_unique<Stream>(open(epoch, begin, {{0, impl_->options.shards}, first, step}));
+}
+
+/// Opens an epoch of which `share` is prepared.
+BatchPipeline::Epoch BatchPipeline::open(std::int64_t epoch, std::int64_t first_batch,
+                                         const Share& share) {
   const std::optional<std::int64_t> batches = batches_per_epoch();
   TREADLE_EXPECTS(epoch >= 0 && first_batch >= 0 && first_batch <= batches.value_or(first_batch),
                   "there is no such batch");
@@ -526,9 +488,14 @@ std::unique_ptr<BatchStream> BatchPipeline::do_epoch(std::int64_t epoch, std::in
   TREADLE_EXPECTS(met.has_value(),
                   "where an epoch of a stream begins is known when the one before has ended");
   Place place = *met;
-  if (first_batch == 0) {
+  if (first_batch == share.first) {
     impl_->begun = {{epoch, 0}, place};
     impl_->supply->forget_before(place);
+  }
+  if (impl_->share != share) {
+    impl_->graph.wait_for_all();
+    impl_->share = share;
+    impl_->started = false;
   }
   // Without a new order and augmentation all epochs are alike: go on with what is being prepared.
   const PipelineOptions& options = impl_->options;
@@ -541,7 +508,7 @@ std::unique_ptr<BatchStream> BatchPipeline::do_epoch(std::int64_t epoch, std::in
     impl_->restart(place);
     impl_->started = true;
   }
-  return std::make_unique<Stream>(*impl_, epoch, first_batch, place);
+  return Epoch(*impl_, epoch, first_batch, place);
 }
 
 StateDict BatchPipeline::do_state(std::int64_t epoch, std::int64_t first_batch) const {

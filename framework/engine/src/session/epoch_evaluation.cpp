@@ -1,5 +1,6 @@
 #include "session/epoch_evaluation.h"
 
+#include <memory>
 #include <string>
 
 namespace treadle::engine {
@@ -14,7 +15,8 @@ std::string state_of_metric(std::size_t index) {
 }  // namespace
 
 EvaluationSetup evaluation_setup(const SessionSetup& setup) {
-  return {setup.model, setup.objective, setup.preparation, setup.timeline, setup.precision};
+  return {setup.model,     setup.objective, setup.preparation, setup.timeline,
+          setup.precision, nullptr,         setup.group};
 }
 
 std::stop_token EpochEvaluation::stop_token() const {
@@ -22,14 +24,22 @@ std::stop_token EpochEvaluation::stop_token() const {
 }
 
 Evaluation EpochEvaluation::loss_over(BatchStream& rows) const {
-  return evaluate_metrics(evaluation_setup(setup_), rows, stop_token(), {});
+  EvaluationSetup whole = evaluation_setup(setup_);
+  whole.group = nullptr;
+  return evaluate_metrics(whole, rows, stop_token(), {});
 }
 
 void EpochEvaluation::evaluate(BatchSource& rows, std::int64_t first_batch,
                                EpochSummary& summary) const {
-  const auto stream = rows.epoch(0, first_batch);
-  summary.val_loss =
-      evaluate_metrics(evaluation_setup(setup_), *stream, stop_token(), setup_.metrics).loss;
+  EvaluationSetup evaluation = evaluation_setup(setup_);
+  std::unique_ptr<BatchStream> stream;
+  if (first_batch == 0) {
+    stream = rows_to_evaluate(rows, evaluation);
+  } else {
+    evaluation.group = nullptr;
+    stream = rows.epoch(0, first_batch);
+  }
+  summary.val_loss = evaluate_metrics(evaluation, *stream, stop_token(), setup_.metrics).loss;
   add_metrics(summary);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/stack.h>
@@ -14,25 +16,18 @@
 #include <treadle/core/model/abilities/keeps_state.h>
 #include <treadle/core/model/layer.h>
 #include <treadle/engine/device_traffic.h>
+#include <treadle/engine/divided_source.h>
 #include <treadle/engine/loss_totals.h>
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/eval_mode_guard.h>
 
 #include "plan/isolated.h"
+#include "session/evaluation_rounds.h"
 
 namespace treadle::engine {
 namespace {
 
 namespace flow = oneapi::tbb::flow;
-
-/// A batch and its results.
-struct EvaluatedBatch {
-  Batch batch;
-  Outputs outputs;  // only where a loss needs those of all rows, or samples are drawn of them
-  Predictions predictions;
-  BatchLoss loss;
-  std::exception_ptr error;
-};
 
 bool has_targets(const Batch& batch) {
   return !batch.targets.empty();
@@ -222,6 +217,15 @@ std::int64_t evaluation_batch(const ModelSpec& model, std::int64_t least, std::i
   return std::min({by_inputs, by_outputs, most});
 }
 
+std::unique_ptr<BatchStream> rows_to_evaluate(BatchSource& source, EvaluationSetup& setup) {
+  auto* const divided = setup.group != nullptr ? dynamic_cast<DividedSource*>(&source) : nullptr;
+  const auto* says = dynamic_cast<const KeepsState*>(setup.model);
+  if (divided != nullptr && says != nullptr && !says->keeps_state())
+    return divided->every(0, setup.group->rank(), setup.group->world_size());
+  setup.group = nullptr;
+  return source.epoch(0);
+}
+
 Evaluation evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
                     const std::function<void(const Predictions&, const Batch&)>& visit) {
   // Two threads may evaluate one model: what is in eval mode is not written to.
@@ -245,40 +249,46 @@ Evaluation evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop
     visit(evaluated.predictions, evaluated.batch);
     evaluated = EvaluatedBatch();  // its memory is needed for a batch to come
   };
-  const auto next = [&](Batch& batch) {
-    if (!stream.next(batch))
-      return false;
-    if (stop.stop_requested())
-      throw Interrupted("stopped while evaluating");
+  // False: there is none. A process of a group keeps what is thrown for the others.
+  const auto next = [&](EvaluatedBatch& evaluated) {
+    try {
+      if (!stream.next(evaluated.batch))
+        return false;
+      if (stop.stop_requested())
+        throw Interrupted("stopped while evaluating");
+    } catch (...) {
+      evaluated.error = std::current_exception();
+    }
     return true;
   };
-
-  ForwardContext context(stop, setup.precision);
-  EvaluatedBatch first;
-  if (!next(first.batch))
-    return totals;
-  evaluate_batch(setup, context, first);
-  const bool alone = carries_state(*setup.model, context);
-  std::vector<EvaluatedBatch> round(alone ? 1 : at_once(first.batch));
-  take(first);
-
+  const auto evaluate_one = [&](EvaluatedBatch& evaluated, ForwardContext& context) {
+    try {
+      if (!evaluated.error)
+        evaluate_batch(setup, context, evaluated);
+    } catch (...) {
+      evaluated.error = std::current_exception();
+    }
+  };
   const c10::Stream device_stream = current_stream(device_of(*setup.model));
   flow::graph graph;
   flow::function_node<EvaluatedBatch*> node(graph, flow::unlimited, [&](EvaluatedBatch* evaluated) {
-    try {
-      const StreamScope on_stream(device_stream);
-      ForwardContext own(stop, setup.precision);
-      isolated([&] { evaluate_batch(setup, own, *evaluated); });
-    } catch (...) {
-      evaluated->error = std::current_exception();
-    }
+    const StreamScope on_stream(device_stream);
+    ForwardContext own(stop, setup.precision);
+    isolated([&] { evaluate_one(*evaluated, own); });
   });
+
+  ForwardContext context(stop, setup.precision);
+  std::optional<EvaluationRounds> rounds;
+  if (setup.group != nullptr)
+    rounds.emplace(*setup.group);
+  std::vector<EvaluatedBatch> round(1);
+  bool is_first = true;
   for (bool more = true; more;) {
     std::size_t count = 0;
-    while (count < round.size() && (more = next(round[count].batch)))
-      ++count;
+    while (count < round.size() && (more = next(round[count])))
+      more = !round[count++].error;
     if (count == 1) {
-      evaluate_batch(setup, context, round.front());
+      evaluate_one(round.front(), context);
     } else if (count > 1) {
       isolated([&] {
         for (std::size_t i = 0; i < count; ++i)
@@ -286,12 +296,33 @@ Evaluation evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop
       });
       graph.wait_for_all();
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      if (round[i].error)
-        std::rethrow_exception(round[i].error);
-      take(round[i]);
+    // How many come at once is decided by the first.
+    std::size_t size = round.size();
+    if (std::exchange(is_first, false) && count == 1 && !round.front().error)
+      size = carries_state(*setup.model, context) ? 1 : at_once(round.front().batch);
+    const std::span<EvaluatedBatch> own(round.data(), count);
+    if (rounds) {
+      std::vector<EvaluatedBatch> of_all;
+      {
+        const Timeline::Span span(setup.timeline, Phase::kExchange);
+        of_all = rounds->exchange(own, round.size(), size);
+      }
+      std::for_each(of_all.begin(), of_all.end(), take);
+      more = rounds->has_more();
+      size = rounds->at_once();
+      round.clear();
+    } else {
+      for (EvaluatedBatch& evaluated : own) {
+        if (evaluated.error)
+          std::rethrow_exception(evaluated.error);
+        take(evaluated);
+      }
     }
+    if (more)
+      round.resize(size);
   }
+  if (totals.rows == 0)
+    return totals;
   whole.add_to(losses);
   totals.loss = losses.value();
   totals.terms = losses.terms();

@@ -125,56 +125,34 @@ class Session final : public TrainingSession {
   }
 
   std::optional<Batch> next_batch() override {
-    end_step();
-    checkpoints_.save_finished_epoch();
-    TREADLE_EXPECTS(!is_finished(), "the training is finished; look at next_epoch() first");
-    // A callback may have ended the epoch. All its batches may be behind it: a training can be
-    // stopped while it is evaluated.
-    if (progress_.is_last_of_epoch())
+    if (!may_begin_step())
       return std::nullopt;
-    if (progress_.batches_done() == 0)
-      step_.set_model_state({});
+    steps_.reset();
     if (!stream_)
       stream_ = setup_.training->epoch(progress_.epochs_done(), progress_.batches_done());
     Batch batch;
     if (!stream_->next(batch))
       return std::nullopt;
     within_step_ = true;
-    return device().is_cpu() ? batch : sent(batch, device(), setup_.timeline);
+    return on_device(batch);
   }
 
   Batch next_batch(std::string_view part) override { return rows_.next(part); }
   std::unique_ptr<BatchStream> read(std::string_view rows) override { return rows_.read(rows); }
 
-  void update(const Batch& batch, const Update& update) override {
-    TREADLE_EXPECTS(within_step_, "an update is part of a step: see next_batch()");
-    const bool is_own = update.name.empty();
-    TREADLE_EXPECTS(!is_own || !has_own_update_, "a step has one update without a name");
-    if (!has_update_)
-      marks_.begin_step();
-    has_update_ = true;
-    has_own_update_ = has_own_update_ || is_own;
-    rates_.set_last(update.learning_rate);
-    const std::int64_t steps = progress_.steps_done();
-    const std::string name(is_own ? "model" : update.name);
-    const std::int64_t before = is_own ? steps : updates_[name]++;
-    const std::uint64_t seed = random().seed(name, {static_cast<std::uint64_t>(before)});
-    if (setup_.group != nullptr)
-      setup_.group->wish(checkpoints_.wishes_behind(steps + 1));
-    step_.run(batch, before + 1, update.learning_rate, seed,
-              rates_.of_groups(steps, update.learning_rate),
-              {update.loss ? &update.loss : nullptr, update.name,
-               update.parameters != nullptr ? &update.parameters->members : nullptr, is_own});
-    if (!is_own && step_.is_read_at_once())
-      checkpoints_.expect_no_divergence();
-  }
+  void update(const Batch& batch, const Update& update) override { update_on(batch, update); }
 
   bool step(double learning_rate) override {
-    {
+    if (setup_.shards == nullptr) {
       const std::optional<Batch> batch = next_batch();
       if (!batch)
         return false;
-      update(*batch, {.learning_rate = learning_rate});
+      update_on(*batch, {.learning_rate = learning_rate});
+    } else {
+      const std::optional<StepRows> rows = next_rows();
+      if (!rows)
+        return false;
+      update_on(*rows, {.learning_rate = learning_rate});
     }  // its memory is needed for a batch to come
     end_step();
     return true;
@@ -204,6 +182,7 @@ class Session final : public TrainingSession {
     checkpoints_.expect_uninterrupted();
     epoch_.note_uncaptured();
     stream_.reset();
+    steps_.reset();
     checkpoints_.expect_no_divergence();
     marks_.end_epoch();
     EpochSummary summary = epoch_.row(train_loss);
@@ -236,6 +215,72 @@ class Session final : public TrainingSession {
  private:
   SessionParts parts() { return {setup_, context_, needs_, step_, progress_}; }
   c10::Device device() const { return step_.device(); }
+  Batch on_device(const Batch& batch) const {
+    return device().is_cpu() ? batch : sent(batch, device(), setup_.timeline);
+  }
+
+  /// Whether there may be a batch. A callback may have ended the epoch; all its batches may be
+  /// behind it: a training can be stopped while it is evaluated.
+  bool may_begin_step() {
+    end_step();
+    checkpoints_.save_finished_epoch();
+    TREADLE_EXPECTS(!is_finished(), "the training is finished; look at next_epoch() first");
+    if (progress_.is_last_of_epoch())
+      return false;
+    if (progress_.batches_done() == 0)
+      step_.set_model_state({});
+    return true;
+  }
+
+  /// The rows of the next step that are this process's own; nothing at the end of the epoch. The
+  /// others hear in the step of rows that cannot be had.
+  std::optional<StepRows> next_rows() {
+    if (!may_begin_step())
+      return std::nullopt;
+    StepRows rows;
+    try {
+      stream_.reset();
+      if (!steps_) {
+        const ShardRange own = setup_.group != nullptr ? setup_.group->own()
+                                                       : ShardRange{0, setup_.replicas.size() + 1};
+        steps_ = setup_.shards->steps(progress_.epochs_done(), progress_.batches_done(), own);
+      }
+      if (!steps_->next(rows))
+        return std::nullopt;
+      rows = rows.with_each([&](const Batch& shard) { return on_device(shard); });
+    } catch (...) {
+      if (setup_.group == nullptr)
+        throw;
+      rows = {0, {}, std::current_exception()};
+    }
+    within_step_ = true;
+    return rows;
+  }
+
+  /// `rows`: a Batch or StepRows.
+  template <typename Rows>
+  void update_on(const Rows& rows, const Update& update) {
+    TREADLE_EXPECTS(within_step_, "an update is part of a step: see next_batch()");
+    const bool is_own = update.name.empty();
+    TREADLE_EXPECTS(!is_own || !has_own_update_, "a step has one update without a name");
+    if (!has_update_)
+      marks_.begin_step();
+    has_update_ = true;
+    has_own_update_ = has_own_update_ || is_own;
+    rates_.set_last(update.learning_rate);
+    const std::int64_t steps = progress_.steps_done();
+    const std::string name(is_own ? "model" : update.name);
+    const std::int64_t before = is_own ? steps : updates_[name]++;
+    const std::uint64_t seed = random().seed(name, {static_cast<std::uint64_t>(before)});
+    if (setup_.group != nullptr)
+      setup_.group->wish(checkpoints_.wishes_behind(steps + 1));
+    step_.run(rows, before + 1, update.learning_rate, seed,
+              rates_.of_groups(steps, update.learning_rate),
+              {update.loss ? &update.loss : nullptr, update.name,
+               update.parameters != nullptr ? &update.parameters->members : nullptr, is_own});
+    if (!is_own && step_.is_read_at_once())
+      checkpoints_.expect_no_divergence();
+  }
 
   void end_step() {
     if (!std::exchange(within_step_, false))
@@ -336,7 +381,9 @@ class Session final : public TrainingSession {
   Checkpoints checkpoints_;
   StepMarks marks_;
 
-  std::unique_ptr<BatchStream> stream_;  // of the epoch; null before its first step here
+  // Of the epoch, as the loop takes it; null before its first step here.
+  std::unique_ptr<BatchStream> stream_;
+  std::unique_ptr<StepStream> steps_;
   Clock::time_point epoch_start_ = Clock::now();
   std::map<std::string, std::int64_t> updates_;  // made, by name
   bool within_step_ = false;
@@ -357,9 +404,12 @@ TrainingResult train(TrainingWorkflow& loop, const SessionSetup& setup, RunConte
 ValidationResult validate(const SessionSetup& setup, std::stop_token stop) {
   TREADLE_EXPECTS(setup.validation != nullptr, "validate() needs validation rows");
   const auto start = Clock::now();
-  const auto stream = setup.validation->epoch(0);
+  EvaluationSetup evaluation = evaluation_setup(setup);
+  const auto stream = rows_to_evaluate(*setup.validation, evaluation);
+  // Processes that train together stop at a step.
   const Evaluation totals =
-      evaluate_metrics(evaluation_setup(setup), *stream, std::move(stop), setup.metrics);
+      evaluate_metrics(evaluation, *stream,
+                       setup.group != nullptr ? std::stop_token() : std::move(stop), setup.metrics);
   ValidationResult result;
   result.loss = totals.loss;
   result.sample_count = totals.rows;

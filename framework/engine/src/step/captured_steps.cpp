@@ -22,14 +22,16 @@ CapturableStep::~CapturableStep() = default;
 
 namespace {
 
-/// Of a batch, all but the numbers and groups of its rows. A tensor that stands in two places comes
+/// Of a step, all but the numbers and groups of its rows. A tensor that stands in two places comes
 /// twice.
-std::vector<at::Tensor> tensors_of(const Batch& batch) {
+std::vector<at::Tensor> tensors_of(const StepRows& rows) {
   std::vector<at::Tensor> all;
-  for (const std::vector<at::Tensor>* list :
-       {&batch.inputs, &batch.targets, &batch.original_targets, &batch.position_weights})
-    all.insert(all.end(), list->begin(), list->end());
-  all.push_back(batch.weights);
+  for (const Batch& batch : rows.shards) {
+    for (const std::vector<at::Tensor>* list :
+         {&batch.inputs, &batch.targets, &batch.original_targets, &batch.position_weights})
+      all.insert(all.end(), list->begin(), list->end());
+    all.push_back(batch.weights);
+  }
   return all;
 }
 
@@ -183,7 +185,7 @@ StepNumber another(CapturableStep& step, const StepNumber& number) {
 struct CapturedSteps::Kind {
   std::int64_t seen = 0;
   std::unique_ptr<CapturedWork> work;  // null: not recorded
-  Batch batch;
+  StepRows rows;
   std::vector<StateDict> states_before;
   std::vector<StateDict> states_after;
   std::vector<LoggedValues> logged;
@@ -195,7 +197,7 @@ CapturedSteps::CapturedSteps(const DeviceBackend& backend, c10::Device device, C
 
 CapturedSteps::~CapturedSteps() = default;
 
-bool CapturedSteps::run(const Batch& batch, const StepNumber& number) {
+bool CapturedSteps::run(const StepRows& rows, const StepNumber& number) {
   if (!why_not_.empty())
     return false;
   const at::NoGradGuard no_gradients;
@@ -206,7 +208,7 @@ bool CapturedSteps::run(const Batch& batch, const StepNumber& number) {
     layout_ = std::move(layout);
   }
   std::string key = step_.variant(number);
-  for (const at::Tensor& tensor : tensors_of(batch))
+  for (const at::Tensor& tensor : tensors_of(rows))
     describe(key, tensor);
   for (const ShardMemory& shard : step_.shards())
     describe(key, *shard.model_state);
@@ -218,31 +220,33 @@ bool CapturedSteps::run(const Batch& batch, const StepNumber& number) {
   if (!kind->work) {
     if (++kind->seen <= kWarmUp || recorded_ == kMostKinds)
       return false;
-    record(*kind, batch, number);
+    record(*kind, rows, number);
     if (!why_not_.empty()) {
       kinds_.clear();
       return false;
     }
   }
-  replay(*kind, batch, number);
+  replay(*kind, rows, number);
   ++replays_;
   return true;
 }
 
-void CapturedSteps::carry_out(const Batch& batch, const StepNumber& number) {
+void CapturedSteps::carry_out(const StepRows& rows, const StepNumber& number) {
   step_.begin(number);
-  step_.work(batch);
+  step_.work(rows);
 }
 
-void CapturedSteps::record(Kind& kind, const Batch& batch, const StepNumber& number) {
-  kind.batch = batch.with_each([](const at::Tensor& tensor) { return tensor.clone(); });
+void CapturedSteps::record(Kind& kind, const StepRows& rows, const StepNumber& number) {
+  kind.rows = rows.with_each([](const Batch& batch) {
+    return batch.with_each([](const at::Tensor& tensor) { return tensor.clone(); });
+  });
   const std::vector<ShardMemory> shards = step_.shards();
   std::vector<at::Generator> generators;
   for (const ShardMemory& shard : shards)
     generators.push_back(shard.generators->of_device());
   Before before(step_);
   // What is made once, and what the step before of another kind has replaced, is made now.
-  carry_out(kind.batch, number);
+  carry_out(kind.rows, number);
   before.put_back();
   for (const ShardMemory& shard : shards)
     kind.states_before.push_back(clone_of(*shard.model_state));
@@ -255,7 +259,7 @@ void CapturedSteps::record(Kind& kind, const Batch& batch, const StepNumber& num
     const std::lock_guard alone(recording);
     for (const ShardMemory& shard : shards)
       shard.generators->set_recorded(true);
-    kind.work = backend_.capture(device_, generators, [&] { step_.work(kind.batch); });
+    kind.work = backend_.capture(device_, generators, [&] { step_.work(kind.rows); });
   } catch (const c10::OutOfMemoryError&) {
     throw;
   } catch (const std::bad_alloc&) {
@@ -281,18 +285,18 @@ void CapturedSteps::record(Kind& kind, const Batch& batch, const StepNumber& num
   ++recorded_;
   for (const StepNumber& one : {number, another(step_, number)}) {
     before.put_back();
-    compare(kind, batch, one);
+    compare(kind, rows, one);
   }
   before.put_back();
 }
 
-void CapturedSteps::compare(Kind& kind, const Batch& batch, const StepNumber& number) {
+void CapturedSteps::compare(Kind& kind, const StepRows& rows, const StepNumber& number) {
   Before before(step_);
   const Outcome start(step_);
-  replay(kind, batch, number);
+  replay(kind, rows, number);
   const Outcome replayed(step_);
   before.put_back();
-  carry_out(batch, number);
+  carry_out(rows, number);
   const Outcome expected(step_);
   const std::string name = replayed.difference(expected, start);
   if (name.empty())
@@ -306,10 +310,10 @@ void CapturedSteps::compare(Kind& kind, const Batch& batch, const StepNumber& nu
       "optimizer");
 }
 
-void CapturedSteps::replay(Kind& kind, const Batch& batch, const StepNumber& number) {
+void CapturedSteps::replay(Kind& kind, const StepRows& rows, const StepNumber& number) {
   const Timeline::Span span(timeline_, Phase::kReplay);
-  const std::vector<at::Tensor> to = tensors_of(kind.batch);
-  const std::vector<at::Tensor> from = tensors_of(batch);
+  const std::vector<at::Tensor> to = tensors_of(kind.rows);
+  const std::vector<at::Tensor> from = tensors_of(rows);
   for (std::size_t i = 0; i < to.size(); ++i) {
     const bool is_another =
         std::none_of(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(i),

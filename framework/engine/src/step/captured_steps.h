@@ -10,10 +10,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/core/components/state_dict.h>
-#include <treadle/core/data/batch.h>
 #include <treadle/core/devices/device_backend.h>
 #include <treadle/core/history/timeline.h>
 #include <treadle/core/model/logged_values.h>
+#include <treadle/engine/step_rows.h>
 #include <treadle/tensor/task_random.h>
 
 namespace treadle::engine {
@@ -44,7 +44,7 @@ class CapturableStep {
   /// Puts the numbers where work() finds them: on the device, and in the shards' generators.
   virtual void begin(const StepNumber& number) = 0;
   /// Everything that a step enqueues. Reads nothing of the host that changes between steps.
-  virtual void work(const Batch& batch) = 0;
+  virtual void work(const StepRows& rows) = 0;
   /// All that work() changes, by name for people: the tensors themselves.
   virtual Memory memory() = 0;
   virtual std::vector<ShardMemory> shards() = 0;
@@ -74,9 +74,9 @@ class CapturedSteps {
                 Timeline* timeline);
   ~CapturedSteps();
 
-  /// Replays the step for `batch`, which is on the device. False, and nothing has changed, where it
+  /// Replays the step for `rows`, which are on the device. False, and nothing has changed, where it
   /// is for the caller to carry out.
-  bool run(const Batch& batch, const StepNumber& number);
+  bool run(const StepRows& rows, const StepNumber& number);
 
   /// Why steps are not recorded; empty: they are.
   const std::string& why_not() const { return why_not_; }
@@ -85,10 +85,10 @@ class CapturedSteps {
  private:
   struct Kind;
 
-  void record(Kind& kind, const Batch& batch, const StepNumber& number);
-  void compare(Kind& kind, const Batch& batch, const StepNumber& number);
-  void replay(Kind& kind, const Batch& batch, const StepNumber& number);
-  void carry_out(const Batch& batch, const StepNumber& number);
+  void record(Kind& kind, const StepRows& rows, const StepNumber& number);
+  void compare(Kind& kind, const StepRows& rows, const StepNumber& number);
+  void replay(Kind& kind, const StepRows& rows, const StepNumber& number);
+  void carry_out(const StepRows& rows, const StepNumber& number);
 
   const DeviceBackend& backend_;
   const c10::Device device_;

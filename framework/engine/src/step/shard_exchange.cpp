@@ -14,6 +14,8 @@
 #include <treadle/base/error.h>
 #include <treadle/base/hash.h>
 
+#include "step/process_failure.h"
+
 namespace treadle::engine {
 namespace {
 
@@ -34,37 +36,6 @@ struct Header {
   std::uint8_t save = 0;
   std::uint8_t padding[5] = {};
 };
-
-struct Failure {
-  ErrorKind kind = ErrorKind::kInternal;
-  std::string message;
-};
-
-Failure failure_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& known) {
-    return {known.kind(), known.what()};
-  } catch (const std::exception& other) {
-    return {ErrorKind::kTraining, other.what()};
-  }
-}
-
-/// An error of another process is of the same kind here.
-[[noreturn]] void throw_again(const Failure& failure, std::int64_t rank) {
-  const std::string message =
-      failure.message + " (in the process of rank " + std::to_string(rank) + ")";
-  switch (failure.kind) {
-    case ErrorKind::kPlugin:
-      throw PluginError(message);
-    case ErrorKind::kData:
-      throw DataError(message);
-    case ErrorKind::kStorage:
-      throw StorageError(message);
-    default:
-      throw TrainingError(message);
-  }
-}
 
 std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
@@ -129,29 +100,19 @@ std::size_t most_of(const std::vector<std::vector<ShardRange>>& sums) {
 
 }  // namespace
 
-/// The parts of a message behind its header.
-struct ShardExchange::Layout {
-  Layout(const ShardExchange& exchange) {
-    const ParameterArena& arena = *exchange.arenas_.front();
-    touched = sizeof(Header);
-    losses = touched + (size_of_touched(arena) + 7) / 8 * 8;
-    numbers_of_shard = 2 * exchange.terms_ + 2;
-    const std::size_t most_shards =
-        (exchange.group_.shards() + static_cast<std::size_t>(exchange.group_.world_size()) - 1) /
-        static_cast<std::size_t>(exchange.group_.world_size());
-    gradients = losses + most_shards * numbers_of_shard * sizeof(double);
-    gradients = (gradients + 63) / 64 * 64;
-    bytes_of_sum = arena.gradients().nbytes();
-    size = gradients + (exchange.is_small_ ? most_of(exchange.sums_) * bytes_of_sum : 0);
-  }
-
-  std::size_t touched = 0;
-  std::size_t losses = 0;
-  std::size_t numbers_of_shard = 0;  ///< rows, terms, their sums, their weights
-  std::size_t gradients = 0;
-  std::size_t bytes_of_sum = 0;
-  std::size_t size = 0;
-};
+ShardExchange::Layout ShardExchange::layout() const {
+  const ParameterArena& arena = *arenas_.front();
+  Layout layout;
+  layout.touched = sizeof(Header);
+  layout.losses = layout.touched + (size_of_touched(arena) + 7) / 8 * 8;
+  layout.numbers_of_shard = 2 * terms_ + 2;
+  layout.gradients =
+      layout.losses + group_.most_shards() * layout.numbers_of_shard * sizeof(double);
+  layout.gradients = (layout.gradients + 63) / 64 * 64;
+  layout.bytes_of_sum = arena.gradients().nbytes();
+  layout.size = layout.gradients + (is_small_ ? most_of(sums_) * layout.bytes_of_sum : 0);
+  return layout;
+}
 
 ShardExchange::ShardExchange(ShardGroup& group, Model& model, std::vector<ParameterArena*> arenas,
                              std::size_t terms, ParameterArena::Ranges for_ranges)
@@ -161,11 +122,11 @@ ShardExchange::ShardExchange(ShardGroup& group, Model& model, std::vector<Parame
       terms_(terms),
       for_ranges_(std::move(for_ranges)),
       sums_(sums_by_rank(group)),
-      is_small_(static_cast<std::int64_t>(arenas_.front()->gradients().nbytes()) <= kSmall) {
+      is_small_(static_cast<std::int64_t>(arenas_.front()->gradients().nbytes()) <= kSmall),
+      layout_(layout()) {
   TREADLE_EXPECTS(arenas_.size() == group.own().size(), "there is one arena for each own shard");
-  const std::size_t size = Layout(*this).size;
-  message_.resize(size);
-  messages_.resize(size * static_cast<std::size_t>(group.world_size()));
+  message_.resize(layout_.size);
+  messages_.resize(layout_.size * static_cast<std::size_t>(group.world_size()));
 }
 
 std::vector<ShardLoss> ShardExchange::run(const Part& part) {
@@ -181,7 +142,7 @@ std::vector<ShardLoss> ShardExchange::exchange(const Part& part) {
   const at::NoGradGuard no_gradients;
   nlohmann::json own_more;
   if (part.error) {
-    const Failure failure = failure_of(part.error);
+    const ProcessFailure failure = failure_of(part.error);
     own_more["failure"] = {static_cast<int>(failure.kind), failure.message};
   }
   for (std::size_t i = 0; i < part.losses.size() && !part.error; ++i) {
@@ -241,7 +202,6 @@ void ShardExchange::add_own_gradients() {
 }
 
 void ShardExchange::write_message(const Part& part, std::span<const std::byte> more) {
-  const Layout layout(*this);
   ParameterArena& arena = *arenas_.front();
   std::fill(message_.begin(), message_.end(), std::byte{0});
   const ShardGroup::Signals& wishes = group_.wishes();
@@ -263,7 +223,7 @@ void ShardExchange::write_message(const Part& part, std::span<const std::byte> m
         std::any_of(arenas_.begin(), arenas_.end(),
                     [&](const ParameterArena* one) { return one->segments()[i].touched; });
     if (is_touched)
-      message_[layout.touched + i / 8] |= std::byte{1} << i % 8;
+      message_[layout_.touched + i / 8] |= std::byte{1} << i % 8;
   }
   std::vector<double> numbers;
   for (const ShardLoss& shard : part.losses) {
@@ -279,14 +239,14 @@ void ShardExchange::write_message(const Part& part, std::span<const std::byte> m
       numbers.push_back(term.weight.defined() ? term.weight.item<double>() : term.count);
     numbers.resize(numbers.size() + terms_ - terms.size());
   }
-  std::memcpy(message_.data() + layout.losses, numbers.data(), numbers.size() * sizeof(double));
+  std::memcpy(message_.data() + layout_.losses, numbers.data(), numbers.size() * sizeof(double));
   if (!is_small_)
     return;
-  std::byte* to = message_.data() + layout.gradients;
+  std::byte* to = message_.data() + layout_.gradients;
   for (const ShardRange& range : sums_[static_cast<std::size_t>(group_.rank())]) {
     const at::Tensor host = arenas_[range.first - group_.own().first]->gradients().cpu();
-    std::memcpy(to, host.data_ptr(), layout.bytes_of_sum);
-    to += layout.bytes_of_sum;
+    std::memcpy(to, host.data_ptr(), layout_.bytes_of_sum);
+    to += layout_.bytes_of_sum;
   }
 }
 
@@ -327,7 +287,6 @@ void ShardExchange::read_signals(std::int64_t step) const {
 
 std::vector<ShardLoss> ShardExchange::read_losses(
     const std::vector<std::vector<std::byte>>& more) const {
-  const Layout layout(*this);
   const c10::Device device = arenas_.front()->gradients().device();
   const auto number = [&](double value) {
     return at::scalar_tensor(value, at::TensorOptions(at::kDouble).device(device));
@@ -338,13 +297,13 @@ std::vector<ShardLoss> ShardExchange::read_losses(
     const std::byte* const message =
         messages_.data() + static_cast<std::size_t>(rank) * message_.size();
     for (std::size_t i = 0; i < touched.size(); ++i) {
-      if ((message[layout.touched + i / 8] & std::byte{1} << i % 8) != std::byte{0})
+      if ((message[layout_.touched + i / 8] & std::byte{1} << i % 8) != std::byte{0})
         touched[i] = true;
     }
-    std::vector<double> numbers(layout.numbers_of_shard * group_.shards_of(rank).size());
-    std::memcpy(numbers.data(), message + layout.losses, numbers.size() * sizeof(double));
+    std::vector<double> numbers(layout_.numbers_of_shard * group_.shards_of(rank).size());
+    std::memcpy(numbers.data(), message + layout_.losses, numbers.size() * sizeof(double));
     const std::size_t first = losses.size();
-    for (std::size_t at = 0; at < numbers.size(); at += layout.numbers_of_shard) {
+    for (std::size_t at = 0; at < numbers.size(); at += layout_.numbers_of_shard) {
       ShardLoss& loss = losses.emplace_back();
       loss.rows = static_cast<std::int64_t>(numbers[at]);
       for (std::size_t term = 0; term < static_cast<std::size_t>(numbers[at + 1]); ++term) {
@@ -368,15 +327,14 @@ std::vector<ShardLoss> ShardExchange::read_losses(
 
 /// Small ones: every process has all partial sums, and adds them.
 void ShardExchange::add_gathered() {
-  const Layout layout(*this);
   std::vector<ShardRange> sums;
   std::vector<std::byte*> blocks;
   for (std::size_t rank = 0; rank < sums_.size(); ++rank) {
-    std::byte* block = messages_.data() + rank * message_.size() + layout.gradients;
+    std::byte* block = messages_.data() + rank * message_.size() + layout_.gradients;
     for (const ShardRange& range : sums_[rank]) {
       sums.push_back(range);
       blocks.push_back(block);
-      block += layout.bytes_of_sum;
+      block += layout_.bytes_of_sum;
     }
   }
   const at::Tensor& gradients = arenas_.front()->gradients();

@@ -46,8 +46,17 @@ class ShardExchange {
   std::vector<ShardLoss> run(const Part& part);
 
  private:
-  struct Layout;
+  /// Where the parts of a message are, in bytes.
+  struct Layout {
+    std::size_t touched = 0;
+    std::size_t losses = 0;
+    std::size_t numbers_of_shard = 0;  // rows, terms, their sums, their weights
+    std::size_t gradients = 0;
+    std::size_t bytes_of_sum = 0;
+    std::size_t size = 0;
+  };
 
+  Layout layout() const;
   std::vector<ShardLoss> exchange(const Part& part);
   void write_message(const Part& part, std::span<const std::byte> more);
   std::vector<ShardLoss> read_losses(const std::vector<std::vector<std::byte>>& more) const;
@@ -64,6 +73,7 @@ class ShardExchange {
   const ParameterArena::Ranges for_ranges_;
   const std::vector<std::vector<ShardRange>> sums_;  // by rank
   const bool is_small_;
+  const Layout layout_;
   bool has_run_ = false;
   std::vector<std::byte> message_;
   std::vector<std::byte> messages_;  // of all ranks

@@ -25,6 +25,11 @@ ShardRange ShardGroup::shards_of(std::int64_t rank) const {
   return {shards_ * place / processes, shards_ * (place + 1) / processes};
 }
 
+std::size_t ShardGroup::most_shards() const {
+  const auto processes = static_cast<std::size_t>(world_size());
+  return (shards_ + processes - 1) / processes;
+}
+
 void ShardGroup::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   communicator_.all_gather(mine, all);
   bytes_sent_ += static_cast<std::int64_t>(all.size() - mine.size());

@@ -9,11 +9,6 @@
 #include <utility>
 
 #include <c10/core/GradMode.h>
-#include <oneapi/tbb/blocked_range.h>
-#include <oneapi/tbb/flow_graph.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/partitioner.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
@@ -28,12 +23,13 @@
 
 #include "captured_steps.h"
 #include "grouped_update.h"
-#include "plan/isolated.h"
 #include "step/shard_exchange.h"
+#include "step/shard_graph.h"
+#include "step/step_shard.h"
+#include "step/step_weights.h"
 #include "step_numbers.h"
 
 namespace treadle::engine {
-namespace flow = oneapi::tbb::flow;
 namespace {
 
 std::string shard_name(std::size_t index) {
@@ -48,209 +44,7 @@ std::int64_t alignment_for(const Optimizer& optimizer, const std::vector<Paramet
   return alignment;
 }
 
-/// Divides a sum over a large arena among the workers.
-void in_ranges(std::int64_t size, const std::function<void(std::int64_t, std::int64_t)>& sum) {
-  constexpr std::int64_t kGrain = std::int64_t{1} << 15;  // a worker takes longer to wake for less
-  if (size < 2 * kGrain)
-    return sum(0, size);
-  // A thread that waits here must not pick up other work, such as another training.
-  isolated([&] {
-    oneapi::tbb::parallel_for(
-        oneapi::tbb::blocked_range<std::int64_t>(0, size, kGrain),
-        [&](const auto& range) { sum(range.begin(), range.end()); },
-        oneapi::tbb::simple_partitioner());
-  });
-}
-
 }  // namespace
-
-/// The state and the results of one shard of a step.
-class TrainingStep::Shard {
- public:
-  Shard(const GradientTask& task, const GradientStrategy* strategy, const Precision& precision)
-      : task_(task), strategy_(strategy), context_({}, precision) {
-    context_.set_log(&logged);
-  }
-
-  /// From now on a step can be recorded: it draws from the same generators as others, and logs for
-  /// itself, into `logged_by_step`.
-  void become_repeatable(c10::Device device) {
-    generators.emplace(device);
-    context_.set_log(&logged_by_step);
-  }
-
-  /// Before a step.
-  void seed(std::uint64_t seed) {
-    seed_ = seed;
-    if (generators)
-      generators->seed(seed);
-  }
-
-  /// For a replica, before a step: modes and buffers of the model.
-  void follow(Model& model) {
-    if (modules_.empty())
-      pair_up(model);
-    for (const auto& [its, mine] : modules_) {
-      if (mine->is_training() != its->is_training())
-        mine->train(its->is_training());
-    }
-    if (!has_buffers_)
-      return;
-    // Asked for anew: a module may give itself another tensor.
-    const at::NoGradGuard no_gradients;
-    const std::vector<at::Tensor> its_buffers = model.buffers();
-    std::vector<at::Tensor> my_buffers = task_.model->buffers();
-    for (std::size_t i = 0; i < my_buffers.size(); ++i)
-      my_buffers[i].copy_(its_buffers[i]);
-  }
-
-  /// `batch`: the rows of the shard.
-  void run(const Batch& batch) {
-    const at::AutoGradMode gradients(true);
-    const TaskRandom random = generators ? TaskRandom(*generators) : TaskRandom(seed_);
-    logged.weigh_by(batch.size());
-    logged_by_step.weigh_by(batch.size());
-    loss = {strategy_ != nullptr ? strategy_->add_gradients(task_, batch, context_)
-                                 : back_propagate(task_, batch, context_),
-            batch.size()};
-  }
-
-  /// From now on steps minimize this; null: the objective.
-  void set_task(const LossFunction* loss, const Objective::Scales* scales) {
-    task_.loss = loss;
-    task_.scales = scales;
-  }
-
-  /// The same with the gradients in `arena`. Without rows it has no part in the step.
-  void run_in(ParameterArena& arena, const Batch& batch) {
-    arena.zero_gradients();
-    loss = {};
-    if (batch.size() > 0)
-      run(batch);
-    arena.collect();
-  }
-
-  StateDict& model_state() { return context_.state(); }
-  /// Null where there are none to keep.
-  Float8Scales* float8_scales() const { return task_.model->float8_scales().get(); }
-
-  ShardLoss loss;  // of the step
-  LoggedValues logged;
-  LoggedValues logged_by_step;               // not yet in `logged`
-  std::optional<TaskGenerators> generators;  // nothing: steps are not repeated
-
- private:
-  void pair_up(Model& model) {
-    // A module sets the mode of those inside it, and comes before them.
-    const auto its_modules = model.modules();
-    const auto my_modules = task_.model->modules();
-    const std::size_t buffers = model.buffers().size();
-    if (its_modules.size() != my_modules.size() || buffers != task_.model->buffers().size()) {
-      throw TrainingError(
-          "a replica of the model has other layers or buffers than the model; a model "
-          "provider must create the same structure every time");
-    }
-    for (std::size_t i = 0; i < its_modules.size(); ++i)
-      modules_.emplace_back(its_modules[i], my_modules[i]);
-    has_buffers_ = buffers > 0;
-  }
-
-  GradientTask task_;
-  const GradientStrategy* const strategy_;
-  ForwardContext context_;
-  std::uint64_t seed_ = 0;
-  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, std::shared_ptr<torch::nn::Module>>>
-      modules_;  // the model's, the replica's
-  bool has_buffers_ = false;
-};
-
-/// start → each shard → reduce. Made once, run every step. Where other processes have shards too,
-/// those here are not added yet.
-class TrainingStep::ShardGraph {
- public:
-  ShardGraph(TrainingStep& step, const std::vector<Model*>& replicas)
-      : step_(step), start_(graph_), reduce_(graph_, [this](flow::continue_msg) { reduce(); }) {
-    for (Model* replica : replicas) {
-      arenas_.push_back(std::make_unique<ParameterArena>(*replica, step.arena_));
-      terms_.push_back(arenas_.back().get());
-    }
-    errors_.resize(step.shards_.size());
-    for (std::size_t i = 0; i < step.shards_.size(); ++i) {
-      nodes_.push_back(std::make_unique<Node>(graph_, [this, i](flow::continue_msg) { run(i); }));
-      flow::make_edge(start_, *nodes_.back());
-      flow::make_edge(*nodes_.back(), reduce_);
-    }
-  }
-  ~ShardGraph() { graph_.wait_for_all(); }
-
-  /// Of all shards here, in their order.
-  std::vector<ParameterArena*> arenas() {
-    std::vector<ParameterArena*> all{&step_.arena_};
-    for (const auto& arena : arenas_)
-      all.push_back(arena.get());
-    return all;
-  }
-
-  /// Afterwards the model's arena has the gradients of all shards.
-  void run(Model& model, const Batch& batch) {
-    for (std::size_t i = 0; i < arenas_.size(); ++i) {
-      arenas_[i]->freeze_like(step_.arena_);
-      step_.shards_[i + 1]->follow(model);
-    }
-    batch_ = &batch;
-    stream_ = current_stream(step_.arena_.parameters().device());
-    isolated([&] { start_.try_put(flow::continue_msg()); });
-    graph_.wait_for_all();
-    for (std::exception_ptr& error : errors_) {
-      if (!error)
-        continue;
-      const std::exception_ptr first = error;
-      errors_.assign(errors_.size(), nullptr);
-      std::rethrow_exception(first);
-    }
-  }
-
- private:
-  using Node = flow::continue_node<flow::continue_msg>;
-
-  /// On any worker.
-  void run(std::size_t index) noexcept {
-    try {
-      const StreamScope on_stream(stream_);
-      ParameterArena& arena = index == 0 ? step_.arena_ : *arenas_[index - 1];
-      isolated([&] { step_.shards_[index]->run_in(arena, step_.rows_of(index, *batch_)); });
-    } catch (...) {
-      errors_[index] = std::current_exception();
-    }
-  }
-
-  void reduce() noexcept {
-    for (const std::exception_ptr& error : errors_) {
-      if (error)
-        return;
-    }
-    try {
-      const StreamScope on_stream(stream_);
-      const Timeline::Span span(step_.timeline_, Phase::kUpdate);
-      if (step_.group_ == nullptr)
-        step_.arena_.add_gradients(terms_, in_ranges);
-    } catch (...) {
-      errors_.front() = std::current_exception();
-    }
-  }
-
-  TrainingStep& step_;
-  std::vector<std::unique_ptr<ParameterArena>> arenas_;  // of the replicas
-  std::vector<const ParameterArena*> terms_;
-  std::vector<std::exception_ptr> errors_;
-  const Batch* batch_ = nullptr;
-  c10::Stream stream_ = current_stream(c10::kCPU);  // of the training thread
-
-  flow::graph graph_;
-  flow::broadcast_node<flow::continue_msg> start_;
-  std::vector<std::unique_ptr<Node>> nodes_;
-  Node reduce_;
-};
 
 /// The step, for those who record it.
 class TrainingStep::Repeated final : public CapturableStep {
@@ -262,7 +56,7 @@ class TrainingStep::Repeated final : public CapturableStep {
   }
 
   void begin(const StepNumber& number) override { step_.begin(number); }
-  void work(const Batch& batch) override { step_.work(batch); }
+  void work(const StepRows& rows) override { step_.work(rows); }
 
   Memory memory() override {
     Memory all;
@@ -343,19 +137,21 @@ TrainingStep::TrainingStep(Model& model, const Objective& objective, const Optim
   for (const std::string& loss : options.losses)
     of_losses_.emplace(loss, make_numbers(LossTotals()));
   const auto add_shard = [&](Model* its) {
-    shards_.push_back(std::make_unique<Shard>(
+    shards_.push_back(std::make_unique<StepShard>(
         GradientTask{its, &objective, nullptr, options.timeline}, options.gradients, precision_));
   };
   add_shard(&model);
   for (Model* replica : options.replicas)
     add_shard(replica);
   if (!options.replicas.empty())
-    graph_ = std::make_unique<ShardGraph>(*this, options.replicas);
+    graph_ = std::make_unique<ShardGraph>(arena_, shards_, options.replicas, timeline_,
+                                          group_ == nullptr);
   if (group_ != nullptr) {
     exchange_ = std::make_unique<ShardExchange>(
         *group_, model, graph_ ? graph_->arenas() : std::vector<ParameterArena*>{&arena_},
         std::max(objective.terms().size(), std::size_t{1}), in_ranges);
   }
+  needs_weights_ = objective.needs_weights() || may_add_losses(model);
   number_ = std::make_unique<StepNumber>();
   if (options.capture == nullptr)
     return;
@@ -502,13 +298,19 @@ std::size_t TrainingStep::shards() const {
   return group_ == nullptr ? shards_.size() : group_->shards();
 }
 
-/// Of the batch, those of a shard that is here.
-Batch TrainingStep::rows_of(std::size_t index, const Batch& batch) const {
-  const auto place = static_cast<std::int64_t>(first_shard() + index);
-  const auto count = static_cast<std::int64_t>(shards());
-  const std::int64_t begin = batch.size() * place / count;
-  const std::int64_t end = batch.size() * (place + 1) / count;
-  return batch.slice(begin, end - begin);
+/// As views.
+StepRows TrainingStep::shards_of(const Batch& batch) const {
+  StepRows rows{batch.size()};
+  if (shards() == 1) {
+    rows.shards.push_back(batch);
+    return rows;
+  }
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    const std::int64_t begin = StepRows::begin_of(first_shard() + i, shards(), rows.count);
+    const std::int64_t end = StepRows::begin_of(first_shard() + i + 1, shards(), rows.count);
+    rows.shards.push_back(batch.slice(begin, end - begin));
+  }
+  return rows;
 }
 
 Stateful& TrainingStep::slots() {
@@ -600,7 +402,7 @@ void TrainingStep::advance_float8_scales() {
   scales->advance();
 }
 
-bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_rate,
+bool TrainingStep::run(const StepRows& rows, std::int64_t step, double learning_rate,
                        std::uint64_t seed, std::span<const double> group_rates,
                        const StepTask& task) {
   task_ = task;
@@ -611,17 +413,17 @@ bool TrainingStep::run(const Batch& batch, std::int64_t step, double learning_ra
   }
   const StepNumber number{step, learning_rate, seed, {group_rates.begin(), group_rates.end()}};
   if (timeline_ != nullptr)
-    timeline_->count_rows(batch.size());
+    timeline_->count_rows(rows.count);
   if (!repeated_) {
     begin(number);
-    return work(batch);
+    return work(rows);
   }
   for (const auto& shard : shards_)
     shard->logged_by_step.clear();
   bool updated = true;
-  if (!captured_ || !captured_->run(batch, number)) {
+  if (!captured_ || !captured_->run(rows, number)) {
     begin(number);
-    updated = work(batch);
+    updated = work(rows);
   }
   for (const auto& shard : shards_)
     shard->logged.add(shard->logged_by_step);
@@ -639,17 +441,14 @@ void TrainingStep::begin(const StepNumber& number) {
 }
 
 /// All of a step that a device may record.
-bool TrainingStep::work(const Batch& batch) {
-  const bool is_objective = task_.loss == nullptr;
-  Objective::Scales scales =
-      is_objective ? Objective::Scales(objective_, batch) : Objective::Scales();
-  if (precision_.scales_loss) {
-    scales.multiply(
-        numbers_now_->scale_loss(is_objective ? objective_.positions(batch) : batch.size()));
-  }
+bool TrainingStep::work(const StepRows& rows) {
+  TREADLE_EXPECTS(rows.error || rows.shards.size() == shards_.size(),
+                  "a step has rows for each shard that is here");
+  std::exception_ptr error = rows.error;
+  const Objective::Scales scales = scales_of(rows, error);
   for (const auto& shard : shards_)
     shard->set_task(task_.loss, &scales);
-  run_shards(batch);
+  run_shards(rows, error);
   advance_float8_scales();
   const bool updated = finish();
   if (task_.is_averaged && updated)
@@ -657,14 +456,40 @@ bool TrainingStep::work(const Batch& batch) {
   return updated;
 }
 
+/// Of several shards the weights are added in their order, wherever they are. `error`: what was
+/// thrown here.
+Objective::Scales TrainingStep::scales_of(const StepRows& rows, std::exception_ptr& error) {
+  const bool is_objective = task_.loss == nullptr;
+  Objective::Scales scales;
+  std::int64_t positions = rows.count;
+  if (is_objective && shards() == 1) {
+    if (!error) {
+      scales = Objective::Scales(objective_, rows.shards.front());
+      positions = objective_.positions(rows.shards.front());
+    }
+  } else if (is_objective) {
+    StepWeights weights;
+    if (needs_weights_ || precision_.scales_loss) {
+      const Timeline::Span span(group_ != nullptr ? timeline_ : nullptr, Phase::kExchange);
+      weights = weights_of(objective_, rows, group_, device(), error);
+      positions = weights.positions;
+    }
+    scales = Objective::Scales(objective_, std::move(weights.of_terms), rows.count);
+  }
+  if (precision_.scales_loss)
+    scales.multiply(numbers_now_->scale_loss(positions));
+  return scales;
+}
+
 /// Forward and backward of all shards, whose losses are then in `losses_`.
-void TrainingStep::run_shards(const Batch& batch) {
-  std::exception_ptr error;
+void TrainingStep::run_shards(const StepRows& rows, std::exception_ptr error) {
   try {
+    if (error)
+      std::rethrow_exception(error);
     if (graph_) {
-      graph_->run(model_, batch);
+      graph_->run(model_, rows);
     } else {
-      shards_.front()->run_in(arena_, exchange_ ? rows_of(0, batch) : batch);
+      shards_.front()->run_in(arena_, rows.shards.front());
     }
   } catch (...) {
     if (!exchange_)

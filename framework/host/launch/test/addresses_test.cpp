@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
+#include <treadle/base/system/host_name.h>
 #include <treadle/host/launch/host_facts.h>
 
 namespace treadle::launch {
@@ -75,21 +76,6 @@ TEST(HostFacts, SurviveTheirWayToAnotherHost) {
   EXPECT_THAT(facts.name, Not(IsEmpty()));
   EXPECT_GE(facts.cores, 1);
   EXPECT_GT(facts.memory_mib, 0);
-}
-
-TEST(HostFacts, NameTheKernelsThatLibtorchChooses) {
-  const std::pair<std::vector<std::string>, const char*> kCases[] = {
-      {{}, "DEFAULT"},
-      {{"avx2"}, "DEFAULT"},
-      {{"avx2", "fma"}, "AVX2"},
-      {{"avx2", "avx512bw", "avx512f", "fma"}, "AVX2"},
-      {{"avx2", "avx512bw", "avx512dq", "avx512f", "avx512vl", "fma"}, "AVX512"},
-  };
-  for (const auto& [features, capability] : kCases) {
-    HostFacts facts;
-    facts.features = features;
-    EXPECT_EQ(facts.cpu_capability(), capability);
-  }
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 //
 //   treadle-fake-launch [@HOSTS HOST ADDRESS] PROCESSES RESTARTS LEAST TIMEOUT_MS ACT… [-- ACT…]
 //
-// The acts behind "--" are those of a generation that resumes a run.
+// The acts behind "--" are those of a generation that resumes a run. With "!" behind the time-out,
+// processes have a sixth of the usual time to end after a failure.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -27,6 +28,10 @@ int main(int argc, char** argv) {
   plan.restarts = atol(argv[2]);
   plan.least_processes = atol(argv[3]);
   plan.timeout = std::chrono::milliseconds(atol(argv[4]));
+  if (std::string(argv[4]).ends_with("!")) {
+    plan.settling /= 6;
+    plan.grace /= 6;
+  }
   plan.command = {TREADLE_FAKE_RANK};
   std::vector<std::string> resumed{TREADLE_FAKE_RANK};
   std::vector<std::string>* acts = &plan.command;

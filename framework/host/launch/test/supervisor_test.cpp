@@ -93,12 +93,11 @@ TEST_F(Launches, LeaveAMistakeThatAllRanksReportToRankZero) {
 
 TEST_F(Launches, NameRankSignalAndStepOfAKilledRank) {
   const Ended ended =
-      launch({"3", "0", "0", "5000", "only=2", "steps=1", "crash=9", "all", "forever"});
+      launch({"3", "0", "0", "5000!", "only=2", "steps=1", "crash=9", "all", "forever"});
 
   EXPECT_EQ(ended.code, kLost);
   EXPECT_THAT(ended.err, ContainsRegex("rank 2 \\(pid [0-9]+ on .*\\) was killed by SIGKILL, "
                                        "after step 1; .* dmesg"));
-  EXPECT_LT(ended.time, milliseconds(1300));
 }
 
 // Those that have lost it may be seen to end before it.
@@ -111,7 +110,7 @@ TEST_F(Launches, BlameTheKilledRankAndNotThoseThatMissIt) {
 }
 
 TEST_F(Launches, TakeAShellThatReportsASignalForTheSignal) {
-  const Ended ended = launch({"2", "0", "0", "5000", "only=1", "exit=137", "all", "forever"});
+  const Ended ended = launch({"2", "0", "0", "5000!", "only=1", "exit=137", "all", "forever"});
 
   EXPECT_EQ(ended.code, kLost);
   EXPECT_THAT(ended.err, HasSubstr("rank 1 (pid "));
@@ -120,17 +119,17 @@ TEST_F(Launches, TakeAShellThatReportsASignalForTheSignal) {
 
 TEST_F(Launches, EndAHangWithinItsTime) {
   const Ended ended =
-      launch({"3", "0", "0", "300", "pid", "only=1", "steps=3", "deaf", "hang", "all", "forever"});
+      launch({"3", "0", "0", "200!", "pid", "only=1", "steps=3", "deaf", "hang", "all", "forever"});
 
   EXPECT_EQ(ended.code, kLost);
   EXPECT_THAT(ended.err, ContainsRegex("rank 1 .* hangs: it gave no sign of life for"));
-  EXPECT_LT(ended.time, milliseconds(600 + 1400));
+  EXPECT_LT(ended.time, milliseconds(400 + 1400));
   EXPECT_THAT(living(), IsEmpty());
 }
 
 TEST_F(Launches, NameTheRankThatASignalHasStoppedWhereItIs) {
   const Ended ended =
-      launch({"3", "0", "0", "300", "only=2", "steps=3", "crash=19", "all", "steps=4", "hang"});
+      launch({"3", "0", "0", "200!", "only=2", "steps=3", "crash=19", "all", "steps=4", "hang"});
 
   EXPECT_EQ(ended.code, kLost);
   EXPECT_THAT(ended.err, ContainsRegex("rank 2 .* was stopped where it is \\(SIGSTOP\\)"));
@@ -138,17 +137,17 @@ TEST_F(Launches, NameTheRankThatASignalHasStoppedWhereItIs) {
 
 TEST_F(Launches, DoNotTakeRestForAHang) {
   const Ended ended =
-      launch({"2", "0", "0", "100", "steps=3", "rest", "sleep=700", "steps=1", "say"});
+      launch({"2", "0", "0", "100", "steps=3", "rest", "sleep=300", "steps=1", "say"});
 
   EXPECT_EQ(ended.code, 0) << ended.err;
 }
 
 TEST_F(Launches, DoNotTakeARankThatHasNotBeatenYetForAHang) {
-  EXPECT_EQ(launch({"2", "0", "0", "100", "sleep=700"}).code, 0);
+  EXPECT_EQ(launch({"2", "0", "0", "100", "sleep=300"}).code, 0);
 }
 
 TEST_F(Launches, RestartWhatLostAProcess) {
-  const Ended ended = launch({"2", "3", "0", "5000", "pid", "only=1", "generation=0", "steps=2",
+  const Ended ended = launch({"2", "3", "0", "5000!", "pid", "only=1", "generation=0", "steps=2",
                               "crash=9", "all", "generation=0", "forever", "only=0", "say"});
 
   EXPECT_EQ(ended.code, 0) << ended.err;
@@ -158,7 +157,7 @@ TEST_F(Launches, RestartWhatLostAProcess) {
 }
 
 TEST_F(Launches, ResumeTheRunThatRankZeroRecorded) {
-  const Ended ended = launch({"2", "3", "0", "5000", "only=0", "record", "all", "only=1",
+  const Ended ended = launch({"2", "3", "0", "5000!", "only=0", "record", "all", "only=1",
                               "sleep=100", "crash=9", "all", "forever", "--", "say"});
 
   EXPECT_EQ(ended.code, 0) << ended.err;
@@ -217,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(All, StopSignals,
 TEST_F(Launches, DoNotStopBySignalsThatTheyWereStartedToIgnore) {
   signal(SIGHUP, SIG_IGN);
   signal(SIGUSR1, SIG_IGN);
-  Launched launched(folder_, {"2", "3", "0", "5000", "pid", "steps=40"});
+  Launched launched(folder_, {"2", "3", "0", "5000", "pid", "steps=20"});
   signal(SIGHUP, SIG_DFL);
   signal(SIGUSR1, SIG_DFL);
   await_pids(2);
@@ -230,7 +229,7 @@ TEST_F(Launches, DoNotStopBySignalsThatTheyWereStartedToIgnore) {
 
 TEST_F(Launches, SeeTheirProcessesEndWhereChildrenAreIgnored) {
   signal(SIGCHLD, SIG_IGN);
-  Launched launched(folder_, {"2", "0", "0", "5000", "only=1", "exit=5", "all", "forever"});
+  Launched launched(folder_, {"2", "0", "0", "5000!", "only=1", "exit=5", "all", "forever"});
   signal(SIGCHLD, SIG_DFL);
 
   EXPECT_EQ(launched.wait().code, 5);
@@ -238,14 +237,14 @@ TEST_F(Launches, SeeTheirProcessesEndWhereChildrenAreIgnored) {
 
 TEST_F(Launches, WaitForARankThatSavesForLongAfterAStop) {
   Launched launched(folder_,
-                    {"2", "3", "0", "5000", "stop", "only=1", "deaf", "all", "pid", "steps=200"});
+                    {"2", "3", "0", "5000!", "stop", "only=1", "deaf", "all", "pid", "steps=60"});
   await_pids(2);
 
   launched.send(SIGTERM);
   const Ended ended = launched.wait();
 
   EXPECT_EQ(ended.code, kStopped);
-  EXPECT_GT(ended.time, seconds(1));
+  EXPECT_GT(ended.time, milliseconds(500)) << "longer than after a failure";
 }
 
 TEST_F(Launches, KillAllAtTheSecondCtrlC) {
@@ -272,7 +271,7 @@ TEST_F(Launches, StopAllWhenSomebodyStopsOneRank) {
 
 TEST_F(Launches, DoNotRestartAfterAStop) {
   Launched launched(folder_,
-                    {"2", "3", "0", "5000", "deaf", "pid", "steps=30", "only=1", "crash=9"});
+                    {"2", "3", "0", "5000", "deaf", "pid", "steps=20", "only=1", "crash=9"});
   await_pids(2);
 
   launched.send(SIGTERM);

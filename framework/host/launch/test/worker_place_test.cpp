@@ -225,6 +225,20 @@ TEST(WorkerPlace, OfMpichIsMetByMpi) {
   EXPECT_EQ(place.meeting, Meeting::kLauncher);
 }
 
+// For a communicator other than MPI.
+TEST(WorkerPlace, OfALauncherOfMpiMeetsAtTheMasterWhereThereIsOne) {
+  const Variables master{{"MASTER_ADDR", "node-1"}, {"MASTER_PORT", "29500"}};
+  for (const Variables* const variables : {&kMpirun, &kMpiexec}) {
+    const WorkerPlace place = WorkerPlace::from(merged(*variables, master));
+
+    EXPECT_EQ(place.meeting, Meeting::kAddress);
+    EXPECT_EQ(place.address, "node-1:29500");
+    EXPECT_FALSE(place.is_served);
+    EXPECT_THAT(complaint(merged(*variables, {{"MASTER_ADDR", "node-1"}})),
+                HasSubstr("MASTER_ADDR is set, but MASTER_PORT is not"));
+  }
+}
+
 struct LauncherCase {
   const char* name;
   const Variables* variables;

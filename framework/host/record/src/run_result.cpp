@@ -21,6 +21,14 @@ void describe(F& f, Of<F, BaselineResult> baseline) {
 }
 
 template <typename F>
+void describe(F& f, Of<F, RankTime> rank) {
+  f("host", rank.host);
+  f("exchange_seconds", rank.exchange_seconds);
+  f("waiting_share", rank.waiting_share);
+  f("budget_used", rank.budget_used);
+}
+
+template <typename F>
 void describe(F& f, Of<F, TimeResult> time) {
   f("seconds", time.seconds);
   f("workers", time.workers);
@@ -28,6 +36,7 @@ void describe(F& f, Of<F, TimeResult> time) {
   f("phases", time.phases);
   f("budget_used", time.budget_used);
   f("training_rows_per_second", time.training_rows_per_second);
+  f.if_any("ranks", time.ranks);
 }
 
 template <typename F>

@@ -101,7 +101,8 @@ RunResult full_run() {
   run.started_at = "2026-05-04T10:11:12Z";
   run.task = "classification";
   run.choices = {"batch size: 32"};
-  run.time = {2, 2, 1, {{"forward", 1.0}, {"idle", 3.0}}, 0.25, 100};
+  run.time = {2, 2, 1, {{"forward", 1.0}, {"idle", 3.0}}, 0.25, 100, {}};
+  run.time.ranks = {{"node-1", 0.5, 0.25, 0.875}, {"node-2", 0.75, 0.375, 0.5}};
   run.device = DeviceResult{"cuda:0", 1, 2, 3, 4, 5, 0.5, 6, 7, 1.5, 0.5, 0.25};
   run.data = {{"rows", 100}};
   run.environment = {{"workers", 2}};
@@ -132,6 +133,19 @@ TEST(RunResult, IsReadAsItWasWritten) {
   EXPECT_EQ(read.tables.back().file, "tables/large.csv");
   EXPECT_EQ(read.search->find(1)->values.front(), 0.5);
   EXPECT_EQ(read.search->find(7), nullptr);
+}
+
+TEST(RunResult, MentionsRanksWhereThereAreSeveralAlone) {
+  RunResult run = full_run();
+  const Json written = to_json(run);
+  EXPECT_EQ(written.at("time").at("ranks").at(1), Json({{"host", "node-2"},
+                                                        {"exchange_seconds", 0.75},
+                                                        {"waiting_share", 0.375},
+                                                        {"budget_used", 0.5}}));
+  EXPECT_EQ(run_result_from(written, "result.json").time.ranks.at(1).host, "node-2");
+
+  run.time.ranks.clear();
+  EXPECT_FALSE(to_json(run).at("time").contains("ranks"));
 }
 
 TEST(RunResult, KeepsTheOrderAndTheDirectionsOfMetrics) {
@@ -228,6 +242,11 @@ TEST(RunResult, NamesThePlaceOfAValueOfAnotherType) {
   EXPECT_THAT(refusal(stored),
               AllOf(HasSubstr("runs/a/result.json: /fold_results/1/validation/sample_count"),
                     HasSubstr("expected an integer"), HasSubstr("\"many\""), HasSubstr("damaged")));
+
+  stored = to_json(full_run());
+  stored["time"]["ranks"][1]["waiting_share"] = "most";
+  EXPECT_THAT(refusal(stored),
+              AllOf(HasSubstr("/time/ranks/1/waiting_share"), HasSubstr("a number")));
 
   stored = to_json(full_run());
   stored["weights"]["chosen"] = "worst";

@@ -9,13 +9,13 @@
 #include <c10/core/ScalarType.h>
 
 #include <treadle/base/random.h>
-#include <treadle/core/data/batch_stream.h>
 #include <treadle/core/data/data_provider.h>
 #include <treadle/core/data/row_reader.h>
 #include <treadle/core/data/sampler.h>
 #include <treadle/core/devices/device_backend.h>
 #include <treadle/core/history/timeline.h>
 #include <treadle/engine/batch_preparation.h>
+#include <treadle/engine/divided_source.h>
 
 namespace treadle::engine {
 
@@ -39,6 +39,9 @@ struct PipelineOptions {
   /// flight.
   std::int64_t buffer_bytes = std::int64_t{4} << 20;
   Timeline* timeline = nullptr;  ///< null: time is not measured
+  /// Of a training step: a batch is prepared in as many pieces, each of which has its own draws of
+  /// augmentation and is padded to its own longest row.
+  std::size_t shards = 1;
   /// Where batches are handed out: copied there, ahead of their use, on a stream of their own.
   c10::Device device = c10::kCPU;
   /// Hand batches out on the CPU without the device's part of their preparation: evaluate() does
@@ -68,7 +71,7 @@ struct StreamInput {
 ///
 /// An exception while preparing a batch comes out of next() when its turn comes, or out of epoch()
 /// for the very first, naming epoch and batch. One consumer thread, inside ThreadBudget::run().
-class BatchPipeline : public BatchSource {
+class BatchPipeline : public DividedSource {
  public:
   /// `reader` and the transforms of `preparation` must outlive the pipeline. Expects at least one
   /// row, and a full batch when drop_last.
@@ -83,6 +86,11 @@ class BatchPipeline : public BatchSource {
   /// known before it.
   std::optional<std::int64_t> batches_per_pass() const;
 
+  std::unique_ptr<StepStream> steps(std::int64_t epoch, std::int64_t first_batch,
+                                    ShardRange own) override;
+  std::unique_ptr<BatchStream> every(std::int64_t epoch, std::int64_t first,
+                                     std::int64_t step) override;
+
   /// Largest number of batches that were alive in the pipeline at once.
   std::int64_t most_in_flight() const;
 
@@ -92,8 +100,14 @@ class BatchPipeline : public BatchSource {
   StateDict do_state(std::int64_t epoch, std::int64_t first_batch) const override;
   void do_load_state(const StateDict& state) override;
 
+  class Epoch;
   class Stream;
+  class Steps;
+  struct Share;
   struct Impl;
+
+  Epoch open(std::int64_t epoch, std::int64_t first_batch, const Share& share);
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <stop_token>
 #include <vector>
@@ -17,6 +18,7 @@
 #include <treadle/core/validation/metric_computer.h>
 #include <treadle/engine/batch_preparation.h>
 #include <treadle/engine/loss_totals.h>
+#include <treadle/engine/shard_group.h>
 
 namespace treadle::engine {
 
@@ -39,6 +41,9 @@ struct EvaluationSetup {
   Precision precision = {};      ///< the training's
   /// Null: predictions have no samples. Expects losses that draw them (DrawsSamples).
   const DrawRequest* samples = nullptr;
+  /// The stream has every so manyth batch, from that of this process's rank on, and all processes
+  /// evaluate together: see rows_to_evaluate(). Null: it has all batches.
+  ShardGroup* group = nullptr;
 };
 
 /// The number of rows to evaluate in one batch: as many as have 256 KiB of inputs, no fewer than
@@ -54,6 +59,11 @@ std::int64_t elements_of_row(const std::vector<std::int64_t>& shape);
 /// The largest number of batches that are evaluated at once.
 inline constexpr std::int64_t kMostBatchesAtOnce = 8;
 
+/// The batches of `source` for evaluate(): those of this process where there is a group, the source
+/// can be divided and the model keeps no state from one batch to the next. Otherwise all, and
+/// setup.group is null after.
+std::unique_ptr<BatchStream> rows_to_evaluate(BatchSource& source, EvaluationSetup& setup);
+
 /// Runs the model in eval mode, without gradients, over the rest of `stream`, and hands each
 /// batch's predictions, in the data's units, to `visit`, in the order of the stream and on the
 /// calling thread. The model's mode is restored. Throws Interrupted when a stop is requested.
@@ -63,6 +73,9 @@ inline constexpr std::int64_t kMostBatchesAtOnce = 8;
 /// state to its second batch gets one batch after the other. A loss that is not additive is
 /// computed once, over all rows, whose outputs are kept until then. When several fail, the failure
 /// of the first in order is thrown. Expects to be inside ThreadBudget::run(), or has one worker.
+///
+/// With a group, `visit` has the batches of all processes in each of them, without their inputs,
+/// and a failure is thrown in each; a stop is none.
 Evaluation evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop_token stop,
                     const std::function<void(const Predictions&, const Batch&)>& visit);
 

@@ -14,6 +14,7 @@
 #include <treadle/core/training/training_workflow.h>
 #include <treadle/core/validation/metric_computer.h>
 #include <treadle/engine/batch_preparation.h>
+#include <treadle/engine/divided_source.h>
 #include <treadle/engine/run_context.h>
 #include <treadle/engine/shard_group.h>
 #include <treadle/engine/training_step.h>
@@ -35,6 +36,9 @@ struct SessionSetup {
   const Optimizer* optimizer = nullptr;
   const LearningRateSchedule* schedule = nullptr;
   BatchSource* training = nullptr;
+  /// The same as `training`, in steps cut into as many shards as there are in all processes, of
+  /// which this one then prepares its own alone. Null: a batch is prepared whole, and cut after.
+  DividedSource* shards = nullptr;
   BatchSource* validation = nullptr;  ///< null when every row trains
   /// Rows to learn the names of the metrics from, prepared like validation rows, for a loop that
   /// evaluates its batches itself. Null with validation rows, or without metrics.

@@ -28,6 +28,8 @@ class ShardGroup {
   std::size_t shards() const { return shards_; }
   ShardRange own() const { return shards_of(rank()); }
   ShardRange shards_of(std::int64_t rank) const;
+  /// That any rank has.
+  std::size_t most_shards() const;
 
   struct Signals {
     bool stop = false;   ///< of any process, for all

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,14 +20,17 @@
 #include <treadle/core/validation/metric_computer.h>
 #include <treadle/engine/loss_scale.h>
 #include <treadle/engine/loss_totals.h>
+#include <treadle/engine/step_rows.h>
 
 namespace treadle::engine {
 
 class CapturedSteps;
 class GroupedUpdate;
 class ShardExchange;
+class ShardGraph;
 class ShardGroup;
 class StepNumbers;
+class StepShard;
 class WeightAverage;
 struct ShardLoss;
 struct StepNumber;
@@ -98,8 +102,8 @@ struct StepRecord {
 /// The objective's sum is back-propagated and divided by its weight once, in the update, so ragged
 /// batches, padding and weights are exact.
 ///
-/// With replicas a batch is cut into as many shards as there are models, all but equal in rows.
-/// They run at once, as a flow graph: forward and backward of each → gradients added in the order
+/// With replicas a step has as many shards as there are models, all but equal in rows. They run at
+/// once, as a flow graph: forward and backward of each → gradients added in the order
 /// of the shards → clip and update. The replicas' parameters are the model's own, their gradients
 /// are not. The result depends on the number of shards and never on the number of workers. Batch
 /// normalization sees the rows of its shard; the first shard's running statistics are the model's.
@@ -124,8 +128,13 @@ class TrainingStep {
   ///
   /// `group_rates`: one for each of StepOptions::groups; empty: all in proportion to
   /// `learning_rate`, by the rates of their optimizers.
-  bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed,
+  bool run(const StepRows& rows, std::int64_t step, double learning_rate, std::uint64_t seed,
            std::span<const double> group_rates = {}, const StepTask& task = {});
+  /// The same of a batch that is not cut into shards yet, and is whole in every process.
+  bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed,
+           std::span<const double> group_rates = {}, const StepTask& task = {}) {
+    return run(shards_of(batch), step, learning_rate, seed, group_rates, task);
+  }
 
   /// Of the steps for the objective. Waits for the device where the numbers are there, and reads
   /// all of them at once.
@@ -179,15 +188,14 @@ class TrainingStep {
   Stateful& slots();
 
  private:
-  class Shard;
-  class ShardGraph;
   class Repeated;
 
   void begin(const StepNumber& number);
-  bool work(const Batch& batch);
-  void run_shards(const Batch& batch);
+  bool work(const StepRows& rows);
+  Objective::Scales scales_of(const StepRows& rows, std::exception_ptr& error);
+  void run_shards(const StepRows& rows, std::exception_ptr error);
   std::size_t first_shard() const;
-  Batch rows_of(std::size_t shard, const Batch& batch) const;
+  StepRows shards_of(const Batch& batch) const;
   StateDict of_all_shards(StateDict own) const;
   StateDict logged_by_shards() const;
   bool finish();
@@ -201,14 +209,15 @@ class TrainingStep {
   ShardGroup* const group_;  // null: all shards are here
   ParameterArena arena_;
   std::unique_ptr<GroupedUpdate> update_;
-  std::vector<std::unique_ptr<Shard>> shards_;  // those that are here; the first is the model's
-  std::unique_ptr<ShardGraph> graph_;           // null: one shard
-  std::unique_ptr<ShardExchange> exchange_;     // null: all shards are here
+  std::vector<std::unique_ptr<StepShard>> shards_;  // those that are here; the first is the model's
+  std::unique_ptr<ShardGraph> graph_;               // null: one shard
+  std::unique_ptr<ShardExchange> exchange_;         // null: all shards are here
   std::unique_ptr<StepNumbers> numbers_;
   std::map<std::string, std::unique_ptr<StepNumbers>, std::less<>> of_losses_;
   std::vector<ShardLoss> losses_;  // of the shards of a step
   WeightAverage* average_ = nullptr;
   Measured is_measured_ = {};
+  bool needs_weights_ = false;          // of the whole step, where it has several shards
   StepTask task_ = {};                  // of the step
   StepNumbers* numbers_now_ = nullptr;  // of the step
   std::unique_ptr<StepNumber> number_;  // of the step

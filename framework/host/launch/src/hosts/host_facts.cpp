@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include <treadle/base/system/host_name.h>
 #include <treadle/base/system/processors.h>
 #include <treadle/base/version.h>
 #include <treadle/host/launch/addresses.h>
@@ -16,8 +17,6 @@ namespace {
 
 /// As Linux calls them. libtorch chooses its kernels by these.
 constexpr std::array kFeatures{"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"};
-constexpr std::array kForAvx512{"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma"};
-constexpr std::array kForAvx2{"avx2", "fma"};
 
 /// The value of the first line "name : value" of /proc/cpuinfo.
 std::string of_processor(const std::string& name) {
@@ -31,19 +30,7 @@ std::string of_processor(const std::string& name) {
   return {};
 }
 
-template <typename Names>
-bool has_all(const std::vector<std::string>& features, const Names& names) {
-  return std::all_of(names.begin(), names.end(), [&](const char* name) {
-    return std::find(features.begin(), features.end(), name) != features.end();
-  });
-}
-
 }  // namespace
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
 
 HostFacts HostFacts::of_this_host() {
   HostFacts facts;
@@ -80,12 +67,6 @@ nlohmann::json HostFacts::json() const {
   return {{"host", name},          {"version", version}, {"processor", processor},
           {"features", features},  {"cores", cores},     {"memory_mib", memory_mib},
           {"addresses", addresses}};
-}
-
-std::string HostFacts::cpu_capability() const {
-  return has_all(features, kForAvx512) ? "AVX512"
-         : has_all(features, kForAvx2) ? "AVX2"
-                                       : "DEFAULT";
 }
 
 }  // namespace treadle::launch

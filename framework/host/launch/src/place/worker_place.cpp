@@ -141,14 +141,25 @@ bool is_true(const VariableReader& reader, std::string_view name) {
   return found->second;
 }
 
-void complete_torchrun(const VariableReader& reader, WorkerPlace& place) {
-  if (!place.is_in_group())
-    return;
-  const std::string host = reader.required("MASTER_ADDR", "RANK");
-  reader.required("MASTER_PORT", "RANK");
+void meet_at_master(const VariableReader& reader, WorkerPlace& place, std::string_view beside) {
+  const std::string host = reader.required("MASTER_ADDR", beside);
+  reader.required("MASTER_PORT", beside);
   const std::int64_t port = reader.number("MASTER_PORT", 1, 65535);
   place.meeting = WorkerPlace::Meeting::kAddress;
   place.address = host + ":" + std::to_string(port);
+}
+
+/// Launchers of MPI give no address: that is for users who want another communicator than MPI.
+void meet_by_launcher(const VariableReader& reader, WorkerPlace& place) {
+  place.meeting = WorkerPlace::Meeting::kLauncher;
+  if (reader.has("MASTER_ADDR"))
+    meet_at_master(reader, place, "MASTER_ADDR");
+}
+
+void complete_torchrun(const VariableReader& reader, WorkerPlace& place) {
+  if (!place.is_in_group())
+    return;
+  meet_at_master(reader, place, "RANK");
   place.is_served = is_true(reader, "TORCHELASTIC_USE_AGENT_STORE");
   place.job_id = "torchrun-" + reader.text("TORCHELASTIC_RUN_ID", place.address);
 }
@@ -158,14 +169,14 @@ void complete_open_mpi(const VariableReader& reader, WorkerPlace& place) {
     reader.fail("PMIX_RANK", std::to_string(place.rank) + ", as OMPI_COMM_WORLD_RANK is");
   if (!place.is_in_group())
     return;
-  place.meeting = WorkerPlace::Meeting::kLauncher;
+  meet_by_launcher(reader, place);
   place.job_id = "mpirun-" + reader.text("PMIX_NAMESPACE", "job");
 }
 
 void complete_mpich(const VariableReader& reader, WorkerPlace& place) {
   if (!place.is_in_group())
     return;
-  place.meeting = WorkerPlace::Meeting::kLauncher;
+  meet_by_launcher(reader, place);
   place.job_id = "mpiexec-" + reader.text("PMI_JOBID", "job");
 }
 

@@ -11,8 +11,8 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/system/host_name.h>
 #include <treadle/host/launch/group_variables.h>
-#include <treadle/host/launch/host_facts.h>
 #include <treadle/host/launch/worker_place.h>
 
 namespace treadle::launch {
@@ -24,10 +24,6 @@ constexpr int kStopped = static_cast<int>(ErrorKind::kInterrupted);
 constexpr int kLost = static_cast<int>(ErrorKind::kCommunication);
 constexpr int kBySignal = 128;
 
-/// After a failure the others notice it and end by themselves; they have this long, and then
-/// this long after a SIGTERM. All have ended within a second.
-constexpr milliseconds kSettling{300};
-constexpr milliseconds kGrace{500};
 /// Between two looks at processes and beats.
 constexpr milliseconds kLook{200};
 
@@ -123,6 +119,7 @@ void RankGroup::check() {
     // First: all it sent before its end has arrived by then.
     const bool has_ended = process.has_ended();
     process.heartbeat().listen(now);
+    last_step_ = std::max(last_step_, process.heartbeat().last_step());
     if (has_ended)
       note_end(process);
     return has_ended;
@@ -132,7 +129,7 @@ void RankGroup::check() {
   if (ask_at_ && now >= *ask_at_) {
     note_frozen();
     ask_at_.reset();
-    kill_at_ = now + kGrace;
+    kill_at_ = now + plan_.grace;
     send(SIGTERM);
   }
   if (kill_at_ && now >= *kill_at_) {
@@ -163,7 +160,7 @@ void RankGroup::note_end(const RankProcess& process) {
   failure.message = words_of(process) +
                     (signal != 0 ? " was killed by " + signal_name(signal)
                                  : " ended with exit code " + std::to_string(code)) +
-                    step_words(process) + remedy_for(signal);
+                    step_words(process.heartbeat().last_step()) + remedy_for(signal);
   note(std::move(failure));
 }
 
@@ -184,7 +181,8 @@ void RankGroup::note_hangs(Clock::time_point now) {
   note({worst->rank(), kLost, true, true,
         words_of(*worst) +
             (worst->is_frozen() ? " was stopped where it is (SIGSTOP), and" : " hangs: it") +
-            " gave no sign of life for " + std::to_string(seconds) + " s" + step_words(*worst)});
+            " gave no sign of life for " + std::to_string(seconds) + " s" +
+            step_words(worst->heartbeat().last_step())});
 }
 
 /// Those that waited for such a process have reported their loss of it.
@@ -192,7 +190,8 @@ void RankGroup::note_frozen() {
   for (const RankProcess& process : processes_) {
     if (process.is_frozen()) {
       note({process.rank(), kLost, true, true,
-            words_of(process) + " was stopped where it is (SIGSTOP)" + step_words(process)});
+            words_of(process) + " was stopped where it is (SIGSTOP)" +
+                step_words(process.heartbeat().last_step())});
     }
   }
 }
@@ -210,7 +209,7 @@ void RankGroup::note(Failure failure) {
   failure_ = std::move(failure);
   last_lines_ = last_lines_of(failure_->rank);
   if (is_first)
-    ask_at_ = Clock::now() + kSettling;
+    ask_at_ = Clock::now() + plan_.settling;
 }
 
 void RankGroup::ask_to_stop() {
@@ -229,7 +228,7 @@ void RankGroup::kill() {
 
 void RankGroup::end() {
   if (!is_ending())
-    ask_at_ = Clock::now() + kSettling;
+    ask_at_ = Clock::now() + plan_.settling;
 }
 
 void RankGroup::freeze() {
@@ -275,8 +274,11 @@ std::string RankGroup::words_of(const RankProcess& process) {
          " on " + host_name() + ")";
 }
 
-std::string RankGroup::step_words(const RankProcess& process) {
-  const std::int64_t step = process.heartbeat().last_step();
+std::string RankGroup::last_step_words() const {
+  return step_words(last_step_);
+}
+
+std::string RankGroup::step_words(std::int64_t step) {
   return step < 0 ? "" : ", after step " + std::to_string(step);
 }
 

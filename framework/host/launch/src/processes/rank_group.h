@@ -47,6 +47,8 @@ class RankGroup {
     std::int64_t workers = 1;  ///< threads of each process
     std::chrono::milliseconds timeout{60'000};
     std::chrono::milliseconds silence{120'000};  ///< between two beats, before it is a hang
+    std::chrono::milliseconds settling{300};     ///< as in LaunchPlan
+    std::chrono::milliseconds grace{500};
   };
 
   /// Starts all of them. Throws std::system_error or StorageError, with none left behind.
@@ -73,6 +75,8 @@ class RankGroup {
   bool is_ending() const { return failure_ || ask_at_ || kill_at_; }
   bool has_failed() const { return failure_.has_value(); }
   bool is_stopping() const { return is_stopping_; }
+  /// The last one that any of its processes has reported, in words for a message; empty: none.
+  std::string last_step_words() const;
   /// Expects is_over().
   GroupOutcome outcome() const;
   /// The outcome by now, while processes live.
@@ -95,7 +99,7 @@ class RankGroup {
   void note(Failure failure);
   void send(int signal);
   static std::string words_of(const RankProcess& process);
-  static std::string step_words(const RankProcess& process);
+  static std::string step_words(std::int64_t step);
   std::string last_lines_of(std::int64_t rank) const;
 
   Plan plan_;
@@ -103,6 +107,7 @@ class RankGroup {
   std::list<RankProcess> processes_;  // those that live
   std::optional<Failure> failure_;
   std::string last_lines_;
+  std::int64_t last_step_ = -1;
   bool is_stopping_ = false;
   bool was_stopped_ = false;  // a process ended by 130 or the stop
   // When to ask those that live to end, and when to kill them; once one has failed.

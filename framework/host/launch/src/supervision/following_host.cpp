@@ -43,9 +43,9 @@ FollowingHost::Order FollowingHost::await_order(GroupWatch& watch) {
       }
     }
     if (!leader_.is_open())
-      throw CommunicationError(at_ +
-                               ": host 0 is gone: its launch was killed, or its network is "
-                               "down; start the launch of all hosts again");
+      throw CommunicationError(at_ + ": host 0 is gone" + last_step_ +
+                               ": its launch was killed, or its network is down; start the launch "
+                               "of all hosts again");
     std::vector<pollfd> descriptors{pollfd{watch.descriptor(), POLLIN, 0}};
     add_descriptors(descriptors);
     ::poll(descriptors.data(), descriptors.size(), kLookMs);
@@ -74,6 +74,7 @@ void FollowingHost::add_descriptors(std::vector<pollfd>& descriptors) const {
 }
 
 void FollowingHost::exchange(RankGroup& group) {
+  last_step_ = group.last_step_words();
   while (const auto message = leader_.next()) {
     if (message->contains(message::kEnd))
       has_failed_ = true;

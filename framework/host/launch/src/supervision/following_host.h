@@ -37,6 +37,7 @@ class FollowingHost : public OtherHosts {
 
   std::string at_;
   MessageSocket leader_;
+  std::string last_step_;     // ", after step 7", of the last generation
   bool has_failed_ = false;   // of the generation: host 0 has the failure, or has ordered the end
   bool has_stopped_ = false;  // host 0 has the request, or has made it
 };

@@ -1,22 +1,29 @@
 #include <treadle/host/launch/group_check.h>
 
 #include <algorithm>
-#include <chrono>
+#include <cstdio>
 #include <utility>
 
 #include <treadle/base/error.h>
 
 #include "processes/signal_queue.h"
 #include "supervision/following_host.h"
+#include "supervision/generation_run.h"
 #include "supervision/leading_host.h"
 
 namespace treadle::launch {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr int kUnreached = static_cast<int>(ErrorKind::kCommunication);
-constexpr milliseconds kPatience{3000};
+/// Each of two processes sends 2 MB: 100 MB/s.
+constexpr double kSlowExchangeMs = 20;
+constexpr double kSlowLatencyMs = 1;
+
+std::string milliseconds_text(double time) {
+  char text[32];
+  std::snprintf(text, sizeof text, time < 10 ? "%.2g ms" : "%.0f ms", time);
+  return text;
+}
 
 std::string words_of(const GroupCheck::Host& host) {
   return "host " + std::to_string(host.number) + " (" + host.facts.name + ")";
@@ -35,23 +42,22 @@ void add_links(GroupCheck& check, std::int64_t from, const std::vector<message::
     check.links.push_back({from, one.host, one.milliseconds});
 }
 
-CheckEnd lead_check(const LaunchPlan& plan, const message::Hello& own) {
-  std::map<std::int64_t, message::Hello> hosts{{0, own}};
+/// The hosts of the group: of a group of several, once they have tried to connect to each other.
+GroupCheck meet(const LaunchPlan& plan, const message::Hello& own, GroupWatch& watch,
+                LeadingHost* others) {
   GroupCheck check;
-  if (plan.hosts > 1) {
-    SignalQueue signals;
-    GroupWatch watch(signals);
-    LeadingHost others({plan.at, plan.hosts, plan.timeout, /*is_check=*/true});
-    const std::string missing = others.gather(watch);
+  std::map<std::int64_t, message::Hello> hosts{{0, own}};
+  if (others != nullptr) {
+    const std::string missing = others->gather(watch);
     if (watch.is_stopping())
       throw Interrupted("stopped before all hosts had come");
-    hosts.merge(others.hosts());
+    hosts.merge(others->hosts());
     if (!missing.empty()) {
-      others.dismiss(kUnreached);
+      others->dismiss(kUnreached);
       throw CommunicationError(missing_text(plan, missing));
     }
-    add_links(check, 0, message::reach(targets_of(hosts), 0, kPatience));
-    const auto results = others.probe(targets_of(hosts), plan.timeout);
+    add_links(check, 0, message::reach(targets_of(hosts), 0));
+    const auto results = others->probe(targets_of(hosts), plan.timeout);
     for (const auto& [number, reached] : results)
       add_links(check, number, reached);
     for (const auto& [number, hello] : hosts) {
@@ -61,17 +67,51 @@ CheckEnd lead_check(const LaunchPlan& plan, const message::Hello& own) {
           check.links.push_back({number, other});
       }
     }
-    for (const auto& [number, hello] : hosts)
-      check.hosts.push_back({number, hello.processes, hello.listens_at.host, hello.facts});
-    others.dismiss(check.problems().empty() ? 0 : kUnreached);
-  } else {
-    check.hosts.push_back({0, own.processes, "", own.facts});
   }
-  const int code = check.problems().empty() ? 0 : kUnreached;
+  std::int64_t rank = 0;
+  for (const auto& [number, hello] : hosts) {
+    check.hosts.push_back({number, rank, hello.processes, hello.listens_at.host, hello.facts});
+    rank += hello.processes;
+  }
+  return check;
+}
+
+CheckEnd lead_check(const LaunchPlan& plan, const message::Hello& own,
+                    const std::function<void(const std::string&)>& announce) {
+  SignalQueue signals;
+  GroupWatch watch(signals);
+  std::optional<LeadingHost> others;
+  if (plan.hosts > 1)
+    others.emplace(LeadingHost::Settings{plan.at, plan.hosts, plan.timeout, /*is_check=*/true});
+  LeadingHost* const led = others ? &*others : nullptr;
+  GroupCheck check = meet(plan, own, watch, led);
+  int code = check.problems().empty() ? 0 : kUnreached;
+  if (code == 0) {
+    Generations generations(plan);
+    generations.set_hosts(processes_of(plan, led));
+    const GroupOutcome outcome = lead_generation(plan, generations, watch, led).second;
+    code = outcome.code;
+    check.failure = outcome.message + (outcome.is_explained ? "; its message is above" : "");
+    if (!outcome.message.empty() && !outcome.is_explained)
+      announce(report_of(outcome));
+  }
+  if (led != nullptr)
+    led->dismiss(code);
   return {std::move(check), code};
 }
 
 }  // namespace
+
+void GroupCheck::add(GroupReport its) {
+  report = std::move(its);
+  if (!report->problems.empty())
+    failure.clear();
+}
+
+const GroupReport::Rank* GroupCheck::rank_of(const Host& host) const {
+  const auto rank = static_cast<std::size_t>(host.first_rank);
+  return report && rank < report->ranks.size() ? &report->ranks[rank] : nullptr;
+}
 
 std::vector<std::string> GroupCheck::problems() const {
   std::vector<std::string> sentences;
@@ -86,18 +126,16 @@ std::vector<std::string> GroupCheck::problems() const {
                           "; let the firewall between them pass all ports");
     }
   }
+  if (report)
+    sentences.insert(sentences.end(), report->problems.begin(), report->problems.end());
+  if (!failure.empty())
+    sentences.push_back(failure);
   return sentences;
 }
 
 std::vector<std::string> GroupCheck::doubts() const {
   std::vector<std::string> sentences;
   for (const Host& host : hosts) {
-    const Host& first = hosts.front();
-    if (host.facts.cpu_capability() != first.facts.cpu_capability()) {
-      sentences.push_back(words_of(first) + " computes with " + first.facts.cpu_capability() +
-                          ", " + words_of(host) + " with " + host.facts.cpu_capability() +
-                          ": their bits differ; set ATEN_CPU_CAPABILITY to the lesser one on all");
-    }
     if (host.processes > host.facts.cores) {
       sentences.push_back(words_of(host) + " has " + std::to_string(host.facts.cores) +
                           (host.facts.cores == 1 ? " core" : " cores") + " for " +
@@ -105,10 +143,25 @@ std::vector<std::string> GroupCheck::doubts() const {
                           " processes: start as many as cores at most");
     }
   }
+  if (!report || !report->speed)
+    return sentences;
+  if (report->speed->latency_ms > kSlowLatencyMs) {
+    sentences.push_back("a message takes " + milliseconds_text(report->speed->latency_ms) +
+                        ", and each step waits for several: the hosts are far from each other, or "
+                        "their cores have other work");
+  }
+  if (report->speed->exchange_ms > kSlowExchangeMs) {
+    sentences.push_back("an exchange of " + std::to_string(GroupReport::kExchangedFloats) +
+                        " floats takes " + milliseconds_text(report->speed->exchange_ms) +
+                        ", more than over Gigabit Ethernet, and each step waits for one: several "
+                        "processes pay only for models whose steps take longer");
+  }
   return sentences;
 }
 
-CheckEnd check_group(const LaunchPlan& plan) {
+CheckEnd check_group(LaunchPlan plan, const std::function<void(const std::string&)>& announce) {
+  TREADLE_EXPECTS(!plan.command.empty() && plan.processes >= 1, "a check starts processes");
+  plan.restarts = 0;
   message::Hello own{plan.host, plan.hosts, plan.processes, HostFacts::of_this_host()};
   own.is_check = true;
   // Nobody accepts: the system makes the connection.
@@ -118,16 +171,11 @@ CheckEnd check_group(const LaunchPlan& plan) {
     own.listens_at = {own_address_towards(plan.at), port_of(listener)};
   }
   if (plan.host == 0)
-    return lead_check(plan, own);
+    return lead_check(plan, own, announce);
   SignalQueue signals;
   GroupWatch watch(signals);
   FollowingHost leader(plan.at, own, plan.timeout);
-  while (true) {
-    const FollowingHost::Order order = leader.await_order(watch);
-    if (order.targets.empty())
-      return {std::nullopt, order.code};
-    leader.report(message::reach(order.targets, plan.host, kPatience));
-  }
+  return {std::nullopt, follow_orders(plan, leader, watch, announce)};
 }
 
 }  // namespace treadle::launch

@@ -88,8 +88,8 @@ std::vector<Reached> reached_of(const nlohmann::json& value) {
   return reached;
 }
 
-std::vector<Reached> reach(const std::vector<Target>& targets, std::int64_t own,
-                           std::chrono::milliseconds patience) {
+std::vector<Reached> reach(const std::vector<Target>& targets, std::int64_t own) {
+  constexpr std::chrono::milliseconds kPatience{3000};
   std::vector<Reached> reached;
   for (const Target& target : targets) {
     if (target.host == own)
@@ -97,7 +97,7 @@ std::vector<Reached> reach(const std::vector<Target>& targets, std::int64_t own,
     reached.push_back({target.host});
     const auto begin = std::chrono::steady_clock::now();
     try {
-      MessageSocket::to(target.endpoint, patience, patience);
+      MessageSocket::to(target.endpoint, kPatience, kPatience);
       const std::chrono::duration<double, std::milli> time =
           std::chrono::steady_clock::now() - begin;
       reached.back().milliseconds = time.count();

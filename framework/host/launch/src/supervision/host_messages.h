@@ -17,7 +17,7 @@
 namespace treadle::launch::message {
 
 /// Raised with every change of a message: supervisors of several versions do not mix.
-inline constexpr int kProtocol = 1;
+inline constexpr int kProtocol = 2;
 
 inline constexpr char kHello[] = "hello";      ///< to host 0, first: Hello
 inline constexpr char kWelcome[] = "welcome";  ///< its answer
@@ -52,9 +52,8 @@ struct Reached {
 };
 nlohmann::json json_of(const std::vector<Target>& targets);
 nlohmann::json json_of(const std::vector<Reached>& reached);
-/// Connects to each, but the host `own`.
-std::vector<Reached> reach(const std::vector<Target>& targets, std::int64_t own,
-                           std::chrono::milliseconds patience);
+/// Connects to each, but the host `own`: for some seconds.
+std::vector<Reached> reach(const std::vector<Target>& targets, std::int64_t own);
 
 struct Start {
   std::int64_t first_rank = 0;

@@ -27,7 +27,9 @@ std::string LeadingHost::gather(GroupWatch& watch) {
   constexpr int kLookMs = 200;
   const auto end = Clock::now() + settings_.timeout;
   const auto awaited = static_cast<std::size_t>(settings_.hosts - 1);
-  while (hosts_.size() < awaited && !watch.is_stopping() && Clock::now() < end) {
+  // A check is for finding the reasons.
+  const auto is_hopeless = [&] { return settings_.is_check && !refused_.empty(); };
+  while (hosts_.size() < awaited && !watch.is_stopping() && Clock::now() < end && !is_hopeless()) {
     std::vector<pollfd> descriptors{pollfd{watch.descriptor(), POLLIN, 0}};
     add_descriptors(descriptors);
     ::poll(descriptors.data(), descriptors.size(), kLookMs);
@@ -38,8 +40,11 @@ std::string LeadingHost::gather(GroupWatch& watch) {
   }
   std::string missing;
   for (std::int64_t number = 1; number < settings_.hosts; ++number) {
-    if (!hosts_.contains(number))
-      missing += (missing.empty() ? "" : ", ") + name_of(number);
+    if (hosts_.contains(number))
+      continue;
+    missing += (missing.empty() ? "" : ", ") + name_of(number);
+    if (const auto refused = refused_.find(number); refused != refused_.end())
+      missing += " (refused: " + refused->second + ")";
   }
   return missing;
 }
@@ -92,6 +97,7 @@ void LeadingHost::add_descriptors(std::vector<pollfd>& descriptors) const {
 }
 
 void LeadingHost::exchange(RankGroup& group) {
+  last_step_ = group.last_step_words();
   for (auto& [number, host] : hosts_)
     hear(number, host, group);
   drop_lost();
@@ -144,10 +150,15 @@ bool LeadingHost::admit(MessageSocket& stranger, const nlohmann::json& message) 
   }
   if (const std::string objection = objection_to(hello); !objection.empty()) {
     stranger.send({{message::kRefused, objection}});
+    if (hello.host >= 1 && hello.host < settings_.hosts && !hosts_.contains(hello.host)) {
+      names_[hello.host] = plain_text(hello.facts.name);
+      refused_[hello.host] = plain_text(objection);
+    }
     return false;
   }
   stranger.send({{message::kWelcome, message::kProtocol}});
   names_[hello.host] = plain_text(hello.facts.name);
+  refused_.erase(hello.host);
   hosts_.emplace(hello.host, Host{std::move(stranger), std::move(hello)});
   return true;
 }
@@ -207,8 +218,8 @@ void LeadingHost::drop_lost() {
       GroupOutcome outcome;
       outcome.code = kLostCode;
       outcome.is_lost = true;
-      outcome.message =
-          name_of(host->first) + " is gone: its launch was killed, or its network is down";
+      outcome.message = name_of(host->first) + " is gone" + last_step_ +
+                        ": its launch was killed, or its network is down";
       outcomes_.emplace_back(host->first, std::move(outcome));
     }
     host = hosts_.erase(host);

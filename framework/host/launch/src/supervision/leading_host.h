@@ -32,8 +32,8 @@ class LeadingHost : public OtherHosts {
   /// Listens. Throws CommunicationError.
   explicit LeadingHost(Settings settings);
 
-  /// Waits until all hosts are here, a signal stops the launch, or the time is over. Returns the
-  /// missing ones: "host 1 (node-2), host 3".
+  /// Waits until all hosts are here, a signal stops the launch, or the time is over; a check also
+  /// ends with the first host that is refused. Returns the missing ones: "host 1 (node-2), host 3".
   std::string gather(GroupWatch& watch);
   /// Those that are here, by their number; without host 0.
   std::map<std::int64_t, message::Hello> hosts() const;
@@ -70,8 +70,10 @@ class LeadingHost : public OtherHosts {
   Socket listener_;
   std::list<MessageSocket> strangers_;  // without a hello
   std::map<std::int64_t, Host> hosts_;
-  std::map<std::int64_t, std::string> names_;  // of hosts that are or were here
+  std::map<std::int64_t, std::string> names_;    // of hosts that are, were or wanted to be here
+  std::map<std::int64_t, std::string> refused_;  // why, of hosts that are not here
   std::vector<std::pair<std::int64_t, GroupOutcome>> outcomes_;
+  std::string last_step_;     // ", after step 7", of the last generation on this host
   bool has_ended_ = false;    // the generation, everywhere
   bool has_stopped_ = false;  // a stop was passed on
 };

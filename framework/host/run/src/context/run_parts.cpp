@@ -95,8 +95,13 @@ void RunParts::open_data(const std::function<void(DocumentComponents&)>& find_ba
   const auto note = [this](const std::string& text) { log.note(text); };
   if (resumed)
     conditions_.compare_with_beginning(folder, options.allow_differences, note);
-  if (options.communicator != nullptr)
+  if (options.communicator != nullptr) {
     expect_same_conditions(*options.communicator, conditions_, options.allow_differences, note);
+    if (options.communicator->world_size() > 1) {
+      hosts = hosts_by_rank(*options.communicator);
+      note(group_text(hosts));
+    }
+  }
   write_file_atomically(folder.environment(), conditions_.text());
   write_file_atomically(folder.plugin_lock(), plugins.text());
   // Now with what the document left open.

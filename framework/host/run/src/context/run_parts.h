@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <treadle/core/history/timeline.h>
 #include <treadle/engine/thread_budget.h>
@@ -65,6 +66,8 @@ class RunParts {
   BackgroundWriter writer;
   std::atomic<bool> has_trained = false;  ///< a step was made
   bool divides_fits = false;              ///< with other processes, each of which makes whole steps
+  /// Of the processes that train together, by rank, from open_data() on; empty: one process.
+  std::vector<std::string> hosts;
 
  private:
   ResolvedWorkflow workflow_;

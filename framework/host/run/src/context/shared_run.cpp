@@ -11,8 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
-
-#include "runtime/run_record.h"
+#include <treadle/base/json_words.h>
+#include <treadle/base/system/host_name.h>
+#include <treadle/host/run/shared_conditions.h>
 
 namespace treadle::internal {
 namespace {
@@ -21,29 +22,6 @@ namespace fs = std::filesystem;
 
 /// Those of another process are made there, or nobody needs them.
 const std::set<fs::path> kNotSent = {"report.html", "events.jsonl", "tables", "model.safetensors"};
-
-/// The text of rank 0, in all processes.
-std::string said_by_first(Communicator& communicator, std::string text) {
-  std::uint64_t size = text.size();
-  communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-  text.resize(size);
-  communicator.broadcast(std::as_writable_bytes(std::span(text)), 0);
-  return text;
-}
-
-/// The text of each rank.
-std::vector<std::string> said_by_all(Communicator& communicator, const std::string& text) {
-  std::vector<std::string> all;
-  for (std::int64_t rank = 0; rank < communicator.world_size(); ++rank) {
-    std::string said = rank == communicator.rank() ? text : std::string();
-    std::uint64_t size = said.size();
-    communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), rank);
-    said.resize(size);
-    communicator.broadcast(std::as_writable_bytes(std::span(said)), rank);
-    all.push_back(std::move(said));
-  }
-  return all;
-}
 
 std::string content_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -69,11 +47,13 @@ void write(const fs::path& file, const std::string& content) {
 }
 
 /// Relative to the folder, sorted.
-std::vector<std::string> files_to_send(const fs::path& folder) {
+std::vector<std::string> files_to_send(const fs::path& folder, const std::set<fs::path>& left_out) {
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     const fs::path file = entry.path().lexically_relative(folder);
-    if (entry.is_regular_file() && kNotSent.count(*file.begin()) == 0)
+    const bool is_left_out = std::any_of(
+        file.begin(), file.end(), [&](const fs::path& part) { return left_out.count(part) > 0; });
+    if (entry.is_regular_file() && !is_left_out)
       files.push_back(file.string());
   }
   std::sort(files.begin(), files.end());
@@ -82,21 +62,44 @@ std::vector<std::string> files_to_send(const fs::path& folder) {
 
 }  // namespace
 
+std::string said_by_first(Communicator& communicator, std::string text) {
+  std::uint64_t size = text.size();
+  communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  text.resize(size);
+  communicator.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  return text;
+}
+
+bool any_says(Communicator* communicator, bool mine) {
+  if (communicator == nullptr)
+    return mine;
+  const std::vector<nlohmann::json> all = from_all_ranks(*communicator, mine);
+  return std::find(all.begin(), all.end(), true) != all.end();
+}
+
+void send_files(Communicator& communicator, const fs::path& folder,
+                const std::set<fs::path>& left_out) {
+  const bool is_sender = communicator.rank() == 0;
+  const std::string listed =
+      is_sender ? nlohmann::json(files_to_send(folder, left_out)).dump() : std::string();
+  for (const nlohmann::json& file : nlohmann::json::parse(said_by_first(communicator, listed))) {
+    const fs::path path = folder / file.get<std::string>();
+    const std::string content =
+        said_by_first(communicator, is_sender ? content_of(path) : std::string());
+    if (!is_sender)
+      write(path, content);
+  }
+}
+
 void expect_same_conditions(Communicator& communicator, const RunConditions& conditions,
                             bool allow_differences,
                             const std::function<void(const std::string&)>& note) {
   const nlohmann::json mine{{"environment", conditions.environment()},
                             {"document", conditions.document()}};
-  const std::vector<std::string> all = said_by_all(communicator, mine.dump());
-  const nlohmann::json first = nlohmann::json::parse(all.front());
+  const std::vector<nlohmann::json> all = from_all_ranks(communicator, mine);
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    const nlohmann::json its = nlohmann::json::parse(all[rank]);
-    const std::string name = "rank " + std::to_string(rank);
-    std::vector<std::string> found = differences(
-        first.at("environment"), its.at("environment"),
-        {" is ", " in rank 0 and ", " in " + name, " is used in " + name + " and not in rank 0"});
-    for (const DocumentChange& change : document_changes(first.at("document"), its.at("document")))
-      found.push_back("of rank 0, the document's " + change.text + " in " + name);
+    const std::vector<std::string> found =
+        shared_differences(all.front(), all[rank], static_cast<std::int64_t>(rank));
     if (found.empty())
       continue;
     std::string text;
@@ -112,23 +115,62 @@ void expect_same_conditions(Communicator& communicator, const RunConditions& con
   }
 }
 
+std::vector<std::string> hosts_by_rank(Communicator& communicator) {
+  std::vector<std::string> hosts;
+  for (const nlohmann::json& host : from_all_ranks(communicator, host_name()))
+    hosts.push_back(host.get<std::string>());
+  return hosts;
+}
+
+std::string group_text(const std::vector<std::string>& hosts) {
+  std::string text;
+  for (std::size_t first = 0; first < hosts.size();) {
+    std::size_t last = first;
+    while (last + 1 < hosts.size() && hosts[last + 1] == hosts[first])
+      ++last;
+    text += (text.empty() ? "" : ", ") +
+            (last == first ? "rank " + std::to_string(first)
+                           : "ranks " + std::to_string(first) + "-" + std::to_string(last)) +
+            " on " + plain_text(hosts[first]);
+    first = last + 1;
+  }
+  return std::to_string(hosts.size()) + " processes train together: " + text;
+}
+
+std::vector<RankTime> times_by_rank(Communicator& communicator, const TimeResult& own) {
+  const auto spent = [&](const char* phase) {
+    const auto found = own.phases.find(phase);
+    return found == own.phases.end() ? 0.0 : found->second;
+  };
+  const double trained = own.seconds - spent("loading");
+  const nlohmann::json mine{host_name(), spent("exchange"),
+                            trained > 0 ? std::min(1.0, spent("exchange") / trained) : 0.0,
+                            own.budget_used};
+  std::vector<RankTime> times;
+  try {
+    for (const nlohmann::json& its : from_all_ranks(communicator, mine)) {
+      times.push_back({its.at(0).get<std::string>(), its.at(1).get<double>(),
+                       its.at(2).get<double>(), its.at(3).get<double>()});
+    }
+  } catch (const CommunicationError&) {
+    return {};
+  }
+  return times;
+}
+
 RunFolder open_together(const fs::path& path, const RunOptions& options) {
   Communicator* const communicator = options.communicator;
   if (communicator == nullptr)
     return RunFolder::open(path);
   if (communicator->rank() == 0) {
     RunFolder folder = RunFolder::open(path);
-    const std::vector<std::string> files = files_to_send(folder.path());
-    said_by_first(*communicator, nlohmann::json(files).dump());
-    for (const std::string& file : files)
-      said_by_first(*communicator, content_of(folder.path() / file));
+    send_files(*communicator, folder.path(), kNotSent);
     return folder;
   }
   const fs::path copy = options.output / "run";
   std::error_code ignored;
   fs::remove_all(copy, ignored);
-  for (const nlohmann::json& file : nlohmann::json::parse(said_by_first(*communicator, "")))
-    write(copy / file.get<std::string>(), said_by_first(*communicator, ""));
+  send_files(*communicator, copy, kNotSent);
   return RunFolder::open(copy);
 }
 

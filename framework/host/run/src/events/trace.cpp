@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include <treadle/base/atomic_file.h>
 
 namespace treadle::internal {
@@ -55,6 +57,21 @@ std::vector<std::string> device_lines(const Timeline& timeline) {
   return lines;
 }
 
+/// Names of hosts may be any bytes.
+std::string written(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+/// About the whole trace.
+nlohmann::ordered_json facts_of(const Timeline& timeline, const std::vector<std::string>& hosts) {
+  nlohmann::ordered_json facts{{"events_left_out", timeline.events_left_out()}};
+  if (!hosts.empty()) {
+    facts["rank"] = 0;
+    facts["hosts"] = hosts;
+  }
+  return facts;
+}
+
 std::string text_of(const Timeline::Event& event) {
   std::string text = R"({"ph":"X","pid":1,"tid":)" + std::to_string(event.lane + 1);
   text += R"(,"name":")" + std::string(name_of(event.phase));
@@ -85,7 +102,8 @@ TimeResult time_result(const Timeline& timeline, int workers, std::size_t shards
           static_cast<std::int64_t>(shards),
           std::move(phases),
           budget > 0 ? std::min(1.0, used / budget) : 0.0,
-          passed > 0 ? static_cast<double>(timeline.rows()) / passed : 0.0};
+          passed > 0 ? static_cast<double>(timeline.rows()) / passed : 0.0,
+          {}};
 }
 
 DeviceResult device_result(const Timeline& timeline, const std::string& device) {
@@ -104,15 +122,17 @@ DeviceResult device_result(const Timeline& timeline, const std::string& device) 
           use.idle_fraction()};
 }
 
-void write_trace(const Timeline& timeline, const std::filesystem::path& path) {
+void write_trace(const Timeline& timeline, const std::filesystem::path& path,
+                 const std::vector<std::string>& hosts) {
   const std::vector<Timeline::Event> events = timeline.events();
   std::uint32_t lanes = 0;
   for (const Timeline::Event& event : events)
     lanes = std::max(lanes, event.lane + 1);
   write_file_atomically(path, [&](FileWriter& file) {
-    std::string text = R"({"displayTimeUnit":"ms","otherData":{"events_left_out":)" +
-                       std::to_string(timeline.events_left_out()) + "},\n\"traceEvents\":[\n";
-    text += R"({"ph":"M","pid":1,"name":"process_name","args":{"name":"treadle"}})";
+    std::string text = R"({"displayTimeUnit":"ms","otherData":)" +
+                       written(facts_of(timeline, hosts)) + ",\n\"traceEvents\":[\n";
+    text += R"({"ph":"M","pid":1,"name":"process_name","args":{"name":)" +
+            written(hosts.empty() ? "treadle" : "treadle, rank 0 on " + hosts.front()) + "}}";
     for (std::uint32_t lane = 1; lane <= lanes; ++lane) {
       text += R"(,
 {"ph":"M","pid":1,"tid":)" +

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <treadle/core/history/timeline.h>
 #include <treadle/host/record/run_result.h>
@@ -20,7 +21,9 @@ DeviceResult device_result(const Timeline& timeline, const std::string& device);
 
 /// The timeline's events in Chrome's trace format, which chrome://tracing and ui.perfetto.dev show:
 /// one line a thread, and for a run on a device one for its steps there, with memory, copies and
-/// waits as counters. Throws StorageError when it cannot be written.
-void write_trace(const Timeline& timeline, const std::filesystem::path& path);
+/// waits as counters. `hosts`: of the processes that train together, by rank; the metadata has
+/// them, and that the trace is of rank 0. Throws StorageError when it cannot be written.
+void write_trace(const Timeline& timeline, const std::filesystem::path& path,
+                 const std::vector<std::string>& hosts = {});
 
 }  // namespace treadle::internal

@@ -200,6 +200,7 @@ void Fit::open_training_rows() {
                                          // Of one pass, rows are evaluated as they are.
                                          .training = !is_one_pass(),
                                          .timeline = timeline_,
+                                         .shards = components_.shards(),
                                          .device = components_.device().device(),
                                          .staging = components_.device().staging()};
   const auto open = [&](const engine::PipelineOptions& options, const RandomStreams& random) {
@@ -234,6 +235,7 @@ void Fit::set_up() {
   setup_.optimizer = optimizer_.get();
   setup_.schedule = schedule_.get();
   setup_.training = training_.get();
+  setup_.shards = components_.shards() > 1 ? training_.get() : nullptr;
   setup_.group_names = components_.dataset().evaluated().names;
   setup_.metrics = views(metrics_);
   setup_.preparation = &preparation_;

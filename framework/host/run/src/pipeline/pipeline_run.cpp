@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@
 #include <treadle/host/run/run_folder.h>
 
 #include "context/run_conditions.h"
+#include "context/shared_run.h"
 #include "data/dataset.h"
 #include "document/document_slots.h"
 #include "pipeline/stage_document.h"
@@ -31,6 +33,9 @@
 // Inputs of a stage: its document with the references as they are written, and the hash of each
 // file that one stands for; the content of its data; the versions of what computes. Where a
 // finished stage has the same, its results would be the same bits.
+//
+// Of several processes (RunOptions::communicator) each has all stages in a folder of its own, and
+// does the same with them. Of a run rank 0 alone has the files, which it sends to the others.
 
 namespace treadle {
 namespace {
@@ -47,6 +52,19 @@ constexpr const char* kStages = "stages";
 
 fs::path pipeline_document_of(const fs::path& folder) {
   return folder / "pipeline.json";
+}
+
+/// Files of a pipeline that no stage takes, and no process goes on from.
+const std::set<fs::path> kNotSent = {"report.html", "events.jsonl", "tables", "checkpoints",
+                                     "fits"};
+
+/// A pipeline of rank 0, which each other process has a copy of in its own folder.
+fs::path copied(const RunOptions& options, const fs::path& folder, const char* name) {
+  if (options.communicator == nullptr)
+    return folder;
+  const fs::path own = options.is_first_rank() ? folder : options.output / name;
+  internal::send_files(*options.communicator, own, kNotSent);
+  return own;
 }
 
 /// Adds to what a stage throws which it was, and a remedy; the kind stays.
@@ -104,7 +122,8 @@ class PipelineRun {
   }
 
   PipelineOutcome run(const fs::path& from) {
-    from_ = from.empty() ? from : fs::absolute(from).lexically_normal();
+    if (!from.empty())
+      from_ = fs::absolute(copied(options_, from, "reused")).lexically_normal();
     make_folder(options_.output);
     std::exception_ptr failure;
     for (const Pipeline::Stage& stage : pipeline_.stages()) {
@@ -112,7 +131,7 @@ class PipelineRun {
                                        [&](const auto& name) { return done_.count(name) > 0; });
       if (!can_run)
         continue;
-      if (options_.stop.stop_requested())
+      if (internal::any_says(options_.communicator, options_.stop.stop_requested()))
         throw Interrupted("stopped before the stage " + stage.name);
       try {
         done_[stage.name] = naming_stage(stage.name, remedy(), [&] { return run_placed(stage); });
@@ -311,7 +330,22 @@ class PipelineRun {
       result.best_loss = outcome.result.training.best_loss;
       result.final_loss = outcome.result.training.final_loss;
     }
-    return {outcome.folder, std::move(result)};
+    return in_all_processes({outcome.folder, std::move(result)});
+  }
+
+  /// As rank 0 has it, with its files.
+  Done in_all_processes(Done done) const {
+    if (options_.communicator == nullptr)
+      return done;
+    const json told = json::parse(internal::said_by_first(
+        *options_.communicator,
+        json{{"folder", done.folder.filename().string()}, {"summary", to_json(done.result)}}
+            .dump()));
+    done.folder = folder_ / kStages / told.at("folder").get<std::string>();
+    internal::send_files(*options_.communicator, done.folder, kNotSent);
+    done.result = stage_result_from(told.at("summary"), done.folder);
+    done.result.folder = done.folder.string();
+    return done;
   }
 
   /// Of this stage in this folder; more than one only after a kill.
@@ -403,7 +437,7 @@ void expect_stages(const Runtime& runtime, const Pipeline& pipeline) {
 
 PipelineOutcome run_pipeline(const Runtime& runtime, const Pipeline& pipeline,
                              const RunOptions& options, const fs::path& from) {
-  if (!from.empty() && !is_pipeline_folder(from)) {
+  if (!from.empty() && options.is_first_rank() && !is_pipeline_folder(from)) {
     throw UsageError(from.string() +
                      ": is not the folder of a pipeline, whose stages could be taken over");
   }
@@ -417,6 +451,12 @@ bool is_pipeline_folder(const fs::path& folder) {
   return fs::exists(pipeline_document_of(folder));
 }
 
+bool is_pipeline_folder(const fs::path& folder, Communicator* communicator) {
+  const bool is_here =
+      (communicator == nullptr || communicator->rank() == 0) && is_pipeline_folder(folder);
+  return internal::any_says(communicator, is_here);
+}
+
 fs::path folder_to_resume(const fs::path& run) {
   const fs::path stages = run.lexically_normal().parent_path();
   return stages.filename() == kStages && is_pipeline_folder(stages.parent_path())
@@ -424,9 +464,12 @@ fs::path folder_to_resume(const fs::path& run) {
              : run;
 }
 
-PipelineOutcome resume_pipeline(const Runtime& runtime, const fs::path& folder,
+PipelineOutcome resume_pipeline(const Runtime& runtime, const fs::path& kept_by_first,
                                 const RunOptions& options) {
-  const RunFolder lock = RunFolder::lock(folder);
+  std::optional<RunFolder> lock;
+  if (options.is_first_rank())
+    lock.emplace(RunFolder::lock(kept_by_first));
+  const fs::path folder = copied(options, kept_by_first, "pipeline");
   const fs::path ended = RunFolder::result_of(folder);
   if (const json result = read_json(ended); result.is_object())
     return {folder, pipeline_result_from(result, ended.string())};

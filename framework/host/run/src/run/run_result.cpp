@@ -110,7 +110,17 @@ RunResult result_of_fits(const RunParts& run, const CrossValidation& plan) {
   return result;
 }
 
-void add_facts_of_run(RunParts& run, std::int64_t baseline_memory, RunResult& result) {
+}  // namespace
+
+TimeResult time_of(const RunParts& run) {
+  const DocumentComponents& components = run.components();
+  return time_result(run.timeline, run.budget.workers(), components.shards(),
+                     !components.device().device().is_cpu());
+}
+
+namespace {
+
+void add_facts_of_run(RunParts& run, const ProcessFacts& facts, RunResult& result) {
   const DocumentComponents& components = run.components();
   result.started_at = run.log.started_at();
   result.task = task_of(components.data_spec().targets);
@@ -119,11 +129,12 @@ void add_facts_of_run(RunParts& run, std::int64_t baseline_memory, RunResult& re
     result.choices.push_back("execution: " + execution);
   result.data = data_facts(components.dataset());
   result.environment = run.conditions().environment();
-  result.environment["baseline_memory_bytes"] = baseline_memory;
+  result.environment["baseline_memory_bytes"] = facts.baseline_memory;
   result.environment["peak_memory_bytes"] = peak_memory_bytes();
   const RunDevice& device = components.device();
   const bool has_device = !device.device().is_cpu();
-  result.time = time_result(run.timeline, run.budget.workers(), components.shards(), has_device);
+  result.time = time_of(run);
+  result.time.ranks = facts.ranks;
   if (has_device)
     result.device = device_result(run.timeline, device.name);
   result.extensions = run.workflow().resolved.value("extensions", nlohmann::json::object());
@@ -172,7 +183,7 @@ void leave_ensemble(const RunFolder& folder, const std::optional<EnsembleResult>
 }  // namespace
 
 RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
-                           const StudyEnsemble* ensemble, std::int64_t baseline_memory) {
+                           const StudyEnsemble* ensemble, const ProcessFacts& facts) {
   std::vector<std::string> names = study != nullptr ? study->names() : plan.names();
   std::optional<EnsembleResult> members;
   if (ensemble != nullptr) {
@@ -187,7 +198,7 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
     result.search->wants_ensemble = true;
     result.search->ensemble = members;
   }
-  add_facts_of_run(run, baseline_memory, result);
+  add_facts_of_run(run, facts, result);
   saying_how_to_go_on(run.folder, [&] { run.log.finish(names); });
   const ReportInput report{run.workflow().name, result, run.workflow().resolved,
                            run.log.curves(names), plan.chosen().drawing};

@@ -8,7 +8,9 @@
 #include <treadle/base/atomic_file.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/host/run/shared_conditions.h>
 
+#include "context/shared_run.h"
 #include "events/trace.h"
 #include "fit/fit_runner.h"
 #include "ranks/divided_fits.h"
@@ -36,24 +38,6 @@ namespace {
 bool has_results(const SearchSettings& search) {
   return search.storage && search.storage->description(search.study) &&
          !search.storage->results(search.study, 0).empty();
-}
-
-/// Processes that share the steps of all trials decide alike, so by nothing that one of them alone
-/// knows.
-void expect_shareable(const SearchSettings& search) {
-  const std::string kRemedy =
-      "; leave it out, or have them share trials: start no more of them than trials run at once "
-      "(search.parallel)";
-  if (search.seconds) {
-    throw UsageError(std::string("processes that share training steps cannot keep search.budget."
-                                 "time, since each has its own clock") +
-                     kRemedy);
-  }
-  if (search.storage) {
-    throw UsageError(std::string("processes that share training steps cannot share a study as well "
-                                 "(search.storage)") +
-                     kRemedy);
-  }
 }
 
 /// As `tune --join` takes it. An address may have a password, so of a server its kind alone.
@@ -135,7 +119,7 @@ RunOutcome RunSession::run() {
   }
   try {
     if (!trace.empty())
-      write_trace(run_.timeline, trace);
+      write_trace(run_.timeline, trace, run_.hosts);
   } catch (const StorageError&) {
     if (!failure)
       throw;  // else what ended the run is the news
@@ -206,7 +190,7 @@ void RunSession::divide_work() {
   if (division.text.empty())
     return;
   if (!division.divides_fits && search_settings_)
-    expect_shareable(*search_settings_);
+    expect_shared_steps(run_.workflow().resolved);
   run_.log.note(division.text);
 }
 
@@ -252,15 +236,17 @@ void RunSession::note_ended_study() {
 }
 
 void RunSession::write_result() {
+  ProcessFacts facts{baseline_memory_};
+  if (!run_.hosts.empty())  // in all processes, before one of them can fail
+    facts.ranks = times_by_rank(*run_.options.communicator, time_of(run_));
   run_.log.drain();  // the files are read
   has_ended_ = true;
   if (!run_.options.is_first_rank())
     return;
   if (study_ && !study_->has_best_run())  // another process has the result
     return;
-  result_ =
-      write_run_result(run_, study_ ? study_->best_run() : *plan_, study_ ? &*study_ : nullptr,
-                       ensemble_ ? &*ensemble_ : nullptr, baseline_memory_);
+  result_ = write_run_result(run_, study_ ? study_->best_run() : *plan_,
+                             study_ ? &*study_ : nullptr, ensemble_ ? &*ensemble_ : nullptr, facts);
 }
 
 }  // namespace treadle::internal

@@ -93,17 +93,21 @@ std::string weights_hash(const nlohmann::json& resolved) {
 
 }  // namespace
 
+nlohmann::json program_record(const PluginLock& plugins) {
+  return {{"treadle", std::string(version())},
+          {"libtorch", libtorch_version()},
+          {"blas", engine::blas_name()},
+          {"cpu_capability", cpu_capability()},
+          {"plugins", plugins_of(plugins)}};
+}
+
 nlohmann::json environment_record(const PluginLock& plugins, const nlohmann::json& resolved,
                                   const DataFacts& data, const std::string& device, int workers) {
-  nlohmann::json record{{"treadle", std::string(version())},
-                        {"libtorch", libtorch_version()},
-                        {"blas", engine::blas_name()},
-                        {"cpu_capability", cpu_capability()},
-                        {"device", device},
-                        {"data_hash", data.hash},
-                        {"data_rows", data.rows},
-                        {"plugins", plugins_of(plugins)},
-                        {"workers", workers}};
+  nlohmann::json record = program_record(plugins);
+  record["device"] = device;
+  record["data_hash"] = data.hash;
+  record["data_rows"] = data.rows;
+  record["workers"] = workers;
   if (!data.source.empty())
     record["source_hash"] = data.source;
   if (std::string weights = weights_hash(resolved); !weights.empty())

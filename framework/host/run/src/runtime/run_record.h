@@ -16,6 +16,9 @@ struct DataFacts {
   std::string source = {};  ///< SourceHash; empty: not known
 };
 
+/// Of every run of this program: versions of Treadle and libtorch, BLAS, CPU capability, plugins.
+nlohmann::json program_record(const PluginLock& plugins);
+
 /// What a run's bits depend on beside its document: plugins with build ids and hashes, libtorch,
 /// BLAS, CPU capability, kind of device (RunDevice::kind), data. Also facts for people that are not
 /// compared ("informative").

@@ -454,6 +454,27 @@ TEST(Report, NamesItsTimes) {
   EXPECT_THAT(notes(document), HasSubstr("took 6.75 in total over the folds"));
 }
 
+TEST(Report, ShowsTheProcessesOfASharedRun) {
+  WrittenInput input = hold_out_run();
+  EXPECT_TRUE(card(document_of(input), "Processes").is_null());
+
+  input.result["time"]["ranks"] = {{{"host", "node-1"},
+                                    {"exchange_seconds", 1.5},
+                                    {"waiting_share", 0.25},
+                                    {"budget_used", 0.75}},
+                                   {{"host", "node-2"},
+                                    {"exchange_seconds", 3.0},
+                                    {"waiting_share", 0.5},
+                                    {"budget_used", 1.0}}};
+  const Json document = document_of(input);
+
+  EXPECT_THAT(tiles_of(document), HasSubstr("processes: 2"));
+  EXPECT_EQ(
+      find_block(card(document, "Processes"), "table").at("rows"),
+      Json::parse(R"([["rank 0", "node-1", {"seconds": 1.5}, {"share": 0.25}, {"share": 0.75}],
+                            ["rank 1", "node-2", {"seconds": 3.0}, {"share": 0.5}, {"share": 1.0}]])"));
+}
+
 TEST(Report, DescribesTheData) {
   WrittenInput input = hold_out_run();
   EXPECT_TRUE(find_block(document_of(input), "data").is_null());

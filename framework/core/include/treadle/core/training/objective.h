@@ -62,6 +62,11 @@ class Objective {
   std::int64_t output_chunks() const { return output_chunks_; }
   /// The count of the first term's sum, where each counts 1: rows, or time steps of all rows.
   std::int64_t positions(const Batch& batch) const;
+  /// The weight of each term over the batch, 0-dim.
+  std::vector<at::Tensor> weights(const Batch& batch) const;
+  /// Whether the weights of a whole step are needed to combine the sums of a part: not where there
+  /// is one term of factor 1, and nothing that a model adds.
+  bool needs_weights() const { return terms_.size() != 1 || terms_.front().factor != 1; }
 
   /// The terms of `batch`, differentiable. Outputs of other rows throw a TrainingError.
   std::vector<BatchLoss::Term> forward(const std::vector<at::Tensor>& outputs,
@@ -95,6 +100,10 @@ class Objective {
    public:
     /// For a step that trains on `batch`. Both must outlive the scales.
     Scales(const Objective& objective, const Batch& batch);
+    /// For a step of `rows` rows of which a part alone is here. `weights`: of each term, over the
+    /// whole step, 0-dim; empty where one term of factor 1 is all there is to combine. The
+    /// objective must outlive the scales.
+    Scales(const Objective& objective, std::vector<at::Tensor> weights, std::int64_t rows);
     /// Of a loss that has one term, whatever it is.
     Scales() = default;
 
@@ -105,15 +114,19 @@ class Objective {
     at::Tensor combine(const BatchLoss& part) const;
 
    private:
-    at::Tensor weight_of(const Term& term) const;
+    void find_factors();
+    at::Tensor weight_of(std::size_t term) const;
 
     const Objective* objective_ = nullptr;  // null: one term of no objective
-    const Batch* batch_ = nullptr;
+    const Batch* batch_ = nullptr;          // null: weights_ has what is known of the step
+    std::vector<at::Tensor> weights_;
+    std::int64_t rows_ = 0;
     std::vector<at::Tensor> factors_;  // 0-dim, one per term; empty: a single term of factor 1
     at::Tensor factor_;                // of all; undefined: 1
   };
 
  private:
+  at::Tensor weight_of(const Term& term, const Batch& batch) const;
   BatchLoss::Term forward(const Term& term, const std::vector<at::Tensor>& outputs,
                           const Batch& batch) const;
   /// Calls `work` with the outputs of a term, which are all of them where there is one term.

@@ -16,6 +16,28 @@ Json written(std::string_view title, std::string text) {
   return card(title, {Json{{"block", "code"}, {"text", std::move(text)}}}, /*is_folded=*/true);
 }
 
+/// The processes that trained together, with the part of their time in exchanges; null for one.
+Json processes_card(const std::vector<RankTime>& ranks) {
+  constexpr std::size_t kShown = 8;
+  List rows;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    rows.push_back(List{"rank " + std::to_string(rank), ranks[rank].host,
+                        as("seconds", ranks[rank].exchange_seconds),
+                        as("share", ranks[rank].waiting_share),
+                        as("share", ranks[rank].budget_used)});
+  }
+  if (rows.empty())
+    return {};
+  return card(
+      "Processes",
+      {table({"", Json{{"name", "host"}, {"left", true}}, "time in exchanges", "waiting share",
+              "workers used"},
+             std::move(rows), kShown, "ranks"),
+       note("Time in exchanges with other processes, waiting for them included; the waiting share "
+            "is that of the wall time after loading. Processes with fits of their own exchange "
+            "nothing. The results are those of one process.")});
+}
+
 }  // namespace
 
 Json folds_in_time(const Json& plan) {
@@ -35,6 +57,7 @@ List background(const ReportInput& input) {
   if (!choices.empty())
     blocks.push_back(
         card("What was decided for you", {Json{{"block", "list"}, {"items", choices}}}));
+  blocks.push_back(processes_card(result.time.ranks));
   blocks.push_back(group({result.cross_validation ? model_card(result) : Json(),
                           result.device ? record("device", to_json(*result.device)) : Json(),
                           record("environment", result.environment)}));

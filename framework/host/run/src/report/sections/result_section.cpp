@@ -80,6 +80,13 @@ Json evaluation_note(const RunResult& result, const Numbers& numbers) {
               "sets rows aside for evaluation only.");
 }
 
+double most_waiting(const std::vector<RankTime>& ranks) {
+  double most = 0;
+  for (const RankTime& rank : ranks)
+    most = std::max(most, rank.waiting_share);
+  return most;
+}
+
 }  // namespace
 
 Json headline(const RunResult& result, const Numbers& numbers) {
@@ -112,6 +119,11 @@ Json headline(const RunResult& result, const Numbers& numbers) {
     add("training time", as("seconds", training.training_time_seconds));
   if (!training.model_info.name.empty())
     add("parameters", as("count", training.model_info.parameter_count));
+  if (tiles.size() < kMostTiles && !result.time.ranks.empty()) {
+    const double waiting = most_waiting(result.time.ranks);
+    add("processes", as("count", result.time.ranks.size()),
+        waiting > 0 ? Json(List{as("share", waiting), " waiting"}) : Json());
+  }
   if (tiles.size() < kMostTiles && training.validation) {
     add(is_tested ? "validation rows" : "rows evaluated on",
         as("count", training.validation->sample_count));

@@ -9,6 +9,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/base/system/host_name.h>
 
 #include "context/run_parts.h"
 #include "runtime/run_record.h"
@@ -20,10 +21,8 @@ namespace treadle::internal {
 namespace {
 
 std::string name_of_worker() {
-  char host[65] = {};
-  gethostname(host, sizeof host - 1);
   std::random_device random;  // process ids come again
-  return std::string(host) + "-" + std::to_string(getpid()) + "-" + std::to_string(random());
+  return host_name() + "-" + std::to_string(getpid()) + "-" + std::to_string(random());
 }
 
 }  // namespace

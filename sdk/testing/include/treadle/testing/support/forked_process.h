@@ -1,10 +1,12 @@
 #pragma once
 
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <string>
@@ -30,6 +32,14 @@ class Bell {
     char byte = 0;
     while (::read(ends_[0], &byte, 1) < 0 && errno == EINTR) {
     }
+  }
+  /// Waits so long at most; whether it rang.
+  bool await(std::chrono::milliseconds at_most) {
+    pollfd one{ends_[0], POLLIN, 0};
+    if (::poll(&one, 1, static_cast<int>(at_most.count())) <= 0)
+      return false;
+    await();
+    return true;
   }
 
  private:

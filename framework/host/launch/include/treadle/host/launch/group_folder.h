@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <filesystem>
 
+#include <treadle/host/launch/locked_folder.h>
+
 namespace treadle::launch {
 
 /// The folder that the processes of a group on one host share, new for each generation:
@@ -12,18 +14,13 @@ namespace treadle::launch {
 ///     run           rank 0 writes it: the path of the run that a later generation resumes
 ///     rank-1.log    the output of rank 1; rank 0 has the output of `launch`
 ///
-/// For its user alone (0700), in XDG_RUNTIME_DIR or the folder for temporary files, under a name
-/// that nobody can predict. Supervisor owns it: it goes with the object, and where its supervisor
-/// was killed, with the next object that is made.
+/// A LockedFolder in XDG_RUNTIME_DIR or the folder for temporary files. Supervisor owns it.
 class GroupFolder {
  public:
   /// Throws StorageError where none can be made.
   GroupFolder();
-  ~GroupFolder();
-  GroupFolder(const GroupFolder&) = delete;
-  GroupFolder& operator=(const GroupFolder&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return folder_.path(); }
   std::filesystem::path output_of(std::int64_t rank) const;
   /// Absolute; empty: rank 0 has not begun a run.
   std::filesystem::path recorded_run() const;
@@ -34,8 +31,7 @@ class GroupFolder {
                          const std::filesystem::path& run);
 
  private:
-  std::filesystem::path path_;
-  int lock_ = -1;
+  LockedFolder folder_;
 };
 
 }  // namespace treadle::launch

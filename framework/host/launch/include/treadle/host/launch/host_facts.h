@@ -8,11 +8,7 @@
 
 namespace treadle::launch {
 
-/// The name of this host, as others of its network call it.
-std::string host_name();
-
-/// The facts of a host that decide how fast, and with which bits, it trains. `launch --check`
-/// compares those of all hosts.
+/// The facts of a host that decide how fast it trains: for `launch --check`.
 struct HostFacts {
   /// Of this host. Facts that the system hides are empty or 0.
   static HostFacts of_this_host();
@@ -20,9 +16,6 @@ struct HostFacts {
   static HostFacts from(const nlohmann::json& value);
 
   nlohmann::json json() const;
-  /// The best kernels that libtorch has for this processor: "AVX512", "AVX2", or "DEFAULT". Bits
-  /// differ between them.
-  std::string cpu_capability() const;
 
   std::string name;
   std::string version;                ///< of Treadle

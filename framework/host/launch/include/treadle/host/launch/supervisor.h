@@ -28,6 +28,10 @@ struct LaunchPlan {
   /// Of each call of a communicator; twice as long without a heartbeat is a hang. Hosts wait so
   /// long for each other.
   std::chrono::milliseconds timeout{60'000};
+  /// After a failure the others notice it and end by themselves; they have this long, and then so
+  /// long after a SIGTERM, so that all have ended within a second.
+  std::chrono::milliseconds settling{300};
+  std::chrono::milliseconds grace{500};
   /// Hosts of the group, each with a supervisor of its own, and the number of this one. Host 0
   /// decides: about `restarts` and `least_processes`, too.
   std::int64_t hosts = 1;

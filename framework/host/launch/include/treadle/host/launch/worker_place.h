@@ -25,6 +25,8 @@ Variables environment_variables();
 ///     srun                     SLURM_PROCID, SLURM_NTASKS, SLURM_STEP_ID …
 ///     mpiexec of MPICH         PMI_RANK, PMI_SIZE
 ///
+/// Those of MPI give no address; the user may set MASTER_ADDR and MASTER_PORT beside theirs.
+///
 /// The first launcher of this list whose variables are set decides, alone. A value without state;
 /// it may be read from any thread.
 struct WorkerPlace {

@@ -24,7 +24,15 @@ struct BaselineResult : Scores {
   double training_time_seconds = 0;
 };
 
-/// The time of the process that ended a run.
+/// Of one of several processes that trained a run together.
+struct RankTime {
+  std::string host;
+  double exchange_seconds = 0;  ///< in exchanges, waiting for other processes included
+  double waiting_share = 0;     ///< the same as a part of its wall time after loading
+  double budget_used = 0;       ///< part of its workers' time
+};
+
+/// The time of the process that ended a run: of several, that of rank 0.
 struct TimeResult {
   double seconds = 0;  ///< wall time
   std::int64_t workers = 0;
@@ -32,6 +40,7 @@ struct TimeResult {
   std::map<std::string, double> phases;  ///< seconds by phase, over all workers
   double budget_used = 0;                ///< part of seconds * workers
   double training_rows_per_second = 0;
+  std::vector<RankTime> ranks;  ///< of several processes, rank 0 first; else empty
 };
 
 /// A run's use of a device that is not the CPU.

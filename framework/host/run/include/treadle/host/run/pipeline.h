@@ -88,6 +88,8 @@ PipelineOutcome run_pipeline(const Runtime& runtime, const Pipeline& pipeline,
 
 /// Whether a folder is a pipeline's.
 bool is_pipeline_folder(const std::filesystem::path& folder);
+/// Of several processes, whether that of rank 0 is: the others need not have it. Null: the same.
+bool is_pipeline_folder(const std::filesystem::path& folder, Communicator* communicator);
 
 /// The folder with which a run goes on that was stopped: its own, or of a stage that of its
 /// pipeline.
