@@ -47,12 +47,16 @@ int try_to_connect(const Socket& socket, const addrinfo& target, Clock::time_poi
   return error;
 }
 
+/// Some times as long as between two signs of life of a connection.
+constexpr milliseconds kLeastSilence{3000};
+
 }  // namespace
 
-MessageSocket::MessageSocket(Socket socket, milliseconds silence) : socket_(std::move(socket)) {
+MessageSocket::MessageSocket(Socket socket, milliseconds silence)
+    : socket_(std::move(socket)), silence_(std::max(silence, kLeastSilence)) {
   const int number = socket_.descriptor();
   ::fcntl(number, F_SETFL, O_NONBLOCK);
-  constexpr int kSecondsBetween = 2;
+  constexpr int kSecondsBetween = 1;
   const auto seconds =
       static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(silence).count());
   set_option(number, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -100,11 +104,19 @@ void MessageSocket::receive() {
     const ssize_t count = ::recv(descriptor(), buffer.data(), buffer.size(), 0);
     if (count > 0)
       received_.append(buffer.data(), static_cast<std::size_t>(count));
-    if (count < 0 && errno == EAGAIN)
+    if (count < 0 && errno == EAGAIN && !is_silent())
       return;
     if (count == 0 || (count < 0 && errno != EINTR) || received_.size() > kLongestMessage)
       close();
   }
+}
+
+/// By the kernel's signs of life. Its own time-out begins anew with each message that is sent.
+bool MessageSocket::is_silent() const {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  return ::getsockopt(descriptor(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv)) >= silence_;
 }
 
 std::optional<nlohmann::json> MessageSocket::next() {

@@ -14,7 +14,7 @@ namespace treadle::launch {
 /// sends anything else or takes nothing closes it.
 class MessageSocket {
  public:
-  /// Of a connected socket. A peer whose machine is gone is noticed after `silence`.
+  /// Of a connected socket. A peer whose machine is gone is noticed after `silence`, or 3 seconds.
   MessageSocket(Socket socket, std::chrono::milliseconds silence);
   /// Connects. Throws CommunicationError, also where nobody accepts within `patience`.
   static MessageSocket to(const Endpoint& endpoint, std::chrono::milliseconds patience,
@@ -33,7 +33,10 @@ class MessageSocket {
   void close() { socket_ = Socket(); }
 
  private:
+  bool is_silent() const;
+
   Socket socket_;
+  std::chrono::milliseconds silence_;
   std::string received_;
 };
 

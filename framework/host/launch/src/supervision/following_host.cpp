@@ -26,7 +26,7 @@ FollowingHost::FollowingHost(const Endpoint& at, const message::Hello& hello,
 }
 
 FollowingHost::Order FollowingHost::await_order(GroupWatch& watch) {
-  constexpr int kLookMs = 1000;
+  constexpr int kLookMs = 200;
   has_failed_ = has_stopped_ = false;
   while (true) {
     if (const auto message = leader_.next()) {
