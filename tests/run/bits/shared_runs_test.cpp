@@ -149,20 +149,21 @@ TEST(SharedRun, KeepsItsFolderWhereAProcessIsLostBeforeTheFirstStep) {
       *std::filesystem::directory_iterator(workspace.folder() / "runs");
   resume_run(runtime, folder, workspace.options());
   EXPECT_TRUE(std::filesystem::exists(folder / "result.json"));
+}
 
-  /// A teacher whose answers a student learns, in `folder`.
-  Pipeline teacher_and_student(const std::filesystem::path& folder) {
-    std::ofstream rows(folder / "rows.csv");
-    std::ofstream questions(folder / "questions.csv");
-    rows << "a,b,y\n";
-    questions << "a,b\n";
-    for (int i = 0; i < 60; ++i) {
-      const double a = i * 37 % 50 / 25.0 - 1;
-      const double b = i * 11 % 40 / 20.0 - 1;
-      rows << a << ',' << b << ',' << a * b + a << '\n';
-      questions << b << ',' << a << '\n';
-    }
-    return Pipeline::read(Document::from_json(nlohmann::json::parse(R"({
+/// A teacher whose answers a student learns, in `folder`.
+Pipeline teacher_and_student(const std::filesystem::path& folder) {
+  std::ofstream rows(folder / "rows.csv");
+  std::ofstream questions(folder / "questions.csv");
+  rows << "a,b,y\n";
+  questions << "a,b\n";
+  for (int i = 0; i < 60; ++i) {
+    const double a = i * 37 % 50 / 25.0 - 1;
+    const double b = i * 11 % 40 / 20.0 - 1;
+    rows << a << ',' << b << ',' << a * b + a << '\n';
+    questions << b << ',' << a << '\n';
+  }
+  return Pipeline::read(Document::from_json(nlohmann::json::parse(R"({
     "treadle": 1, "name": "distil", "seed": 3,
     "data": {"use": "csv", "path": "rows.csv", "target": "y"},
     "model": {"use": "mlp", "hidden": [8]},
@@ -173,222 +174,221 @@ TEST(SharedRun, KeepsItsFolderWhereAProcessIsLostBeforeTheFirstStep) {
       "answers": {"predict": {"model": "stage:teacher", "data": "questions.csv", "keep": ["a", "b"]}},
       "teacher": {"run": {}}
     }})"),
-                                              folder));
-  }
+                                            folder));
+}
 
-  std::string bits_of(const PipelineOutcome& outcome) {
-    std::string bits;
+std::string bits_of(const PipelineOutcome& outcome) {
+  std::string bits;
+  for (const StageResult& stage : outcome.result.stages)
+    bits += stage.stage + (stage.kind == "run" ? testing::bits_of(stage.folder) : "");
+  return bits;
+}
+
+TEST(SharedRun, OfStagesGivesTheBitsOfOneProcessAndGoesOnWithAnyNumber) {
+  const Runtime runtime;
+  const Workspace data;
+  const Pipeline pipeline = teacher_and_student(data.folder());
+  const Workspace alone;
+  const std::string whole = bits_of(run_pipeline(runtime, pipeline, alone.options()));
+
+  const Workspace workspace;
+  std::stop_source stop;
+  const auto stopping = at_ranks(2, [&](Communicator& communicator) {
+    const Workspace own;
+    RunOptions options = communicator.rank() == 0 ? workspace.options() : own.options();
+    options.communicator = &communicator;
+    // Events come late: after the teacher, whose run waits for this one.
+    options.hooks.on_fit = [&](const FitId&, const FitSummary&) { stop.request_stop(); };
+    if (communicator.rank() == 1)
+      options.stop = stop.get_token();
+    run_pipeline(runtime, pipeline, options);
+  });
+  EXPECT_THAT(stopping, ::testing::SizeIs(2));
+  EXPECT_THAT(stopping, Each(::testing::HasSubstr("stopped"))) << "in every process";
+  const auto folder = *std::filesystem::directory_iterator(workspace.folder() / "runs");
+  std::string resumed;
+  std::vector<bool> taken_over;
+  const auto errors = at_ranks(3, [&](Communicator& communicator) {
+    const Workspace own;
+    RunOptions options = own.options();
+    options.communicator = &communicator;
+    const std::filesystem::path its = communicator.rank() == 0 ? folder.path() : "nowhere";
+    EXPECT_TRUE(is_pipeline_folder(its, &communicator));
+    const PipelineOutcome outcome = resume_pipeline(runtime, its, options);
+    if (communicator.rank() != 0)
+      return;
+    resumed = bits_of(outcome);
     for (const StageResult& stage : outcome.result.stages)
-      bits += stage.stage + (stage.kind == "run" ? testing::bits_of(stage.folder) : "");
-    return bits;
-  }
+      taken_over.push_back(stage.reused);
+  });
+  EXPECT_THAT(errors, Each(""));
+  EXPECT_THAT(taken_over, ::testing::ElementsAre(true, false, false));
+  EXPECT_EQ(resumed, whole);
+}
 
-  TEST(SharedRun, OfStagesGivesTheBitsOfOneProcessAndGoesOnWithAnyNumber) {
-    const Runtime runtime;
-    const Workspace data;
-    const Pipeline pipeline = teacher_and_student(data.folder());
-    const Workspace alone;
-    const std::string whole = bits_of(run_pipeline(runtime, pipeline, alone.options()));
+// The memory of rank 0 decides, by steps that the others do not make.
+TEST(SharedRun, TrainsEverywhereWithTheBatchSizeThatRankZeroFinds) {
+  const Runtime runtime = watching_runtime();
+  const auto trained = [&](const nlohmann::json& batch_size, std::int64_t processes) {
+    nlohmann::json document = in_four_shards({{"training", {{"batch_size", batch_size}}}});
+    document["schedule"] = "watched";
+    document["validation"] = {{"use", "hold_out"}, {"fraction", 0.25}};
+    std::atomic<int> steps = 0;
+    const StepWatch watch(runtime, [&] { ++steps; });
+    std::string bits = bits_of_processes(runtime, document, processes);
+    return std::pair(std::move(bits), steps.load());
+  };
+  const auto found_alone = trained("auto", 1);
+  const auto given_alone = trained(128, 1);
+  const auto found = trained("auto", 2);
+  const auto given = trained(128, 2);
 
-    const Workspace workspace;
-    std::stop_source stop;
-    const auto stopping = at_ranks(2, [&](Communicator& communicator) {
-      const Workspace own;
-      RunOptions options = communicator.rank() == 0 ? workspace.options() : own.options();
-      options.communicator = &communicator;
-      // Events come late: after the teacher, whose run waits for this one.
-      options.hooks.on_fit = [&](const FitId&, const FitSummary&) { stop.request_stop(); };
-      if (communicator.rank() == 1)
-        options.stop = stop.get_token();
-      run_pipeline(runtime, pipeline, options);
-    });
-    EXPECT_THAT(stopping, ::testing::SizeIs(2));
-    EXPECT_THAT(stopping, Each(::testing::HasSubstr("stopped"))) << "in every process";
-    const auto folder = *std::filesystem::directory_iterator(workspace.folder() / "runs");
-    std::string resumed;
-    std::vector<bool> taken_over;
-    const auto errors = at_ranks(3, [&](Communicator& communicator) {
+  EXPECT_EQ(found.first, given_alone.first);
+  EXPECT_GT(found_alone.second, given_alone.second) << "a size is looked for by steps";
+  EXPECT_EQ(found.second - given.second, found_alone.second - given_alone.second);
+}
+
+nlohmann::json shared_search(const nlohmann::json& settings) {
+  nlohmann::json document =
+      in_four_shards({{"search",
+                       {{"space", {{"optimizer.learning_rate", {{"log_uniform", {0.001, 0.1}}}}}},
+                        {"trials", 2},
+                        {"tuner", "random"},
+                        {"objective", "val_loss"}}}});
+  document["search"].update(settings);
+  document["resources"]["divide"] = "shards";
+  return document;
+}
+
+TEST(SharedRun, RefusesSearchesThatEachProcessWouldDecideForItself) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const std::pair<nlohmann::json, const char*> refused[] = {
+      {{{"budget", {{"time", "1h"}}}}, "cannot keep search.budget.time"},
+      {{{"storage", {{"use", "sqlite"}, {"location", (workspace.folder() / "study.db").string()}}}},
+       "cannot share a study as well (search.storage)"},
+  };
+  for (const auto& [settings, words] : refused) {
+    std::atomic<int> usage_errors = 0;
+    const nlohmann::json document = shared_search(settings);
+    const auto errors = at_ranks(2, [&](Communicator& communicator) {
       const Workspace own;
       RunOptions options = own.options();
       options.communicator = &communicator;
-      const std::filesystem::path its = communicator.rank() == 0 ? folder.path() : "nowhere";
-      EXPECT_TRUE(is_pipeline_folder(its, &communicator));
-      const PipelineOutcome outcome = resume_pipeline(runtime, its, options);
-      if (communicator.rank() != 0)
-        return;
-      resumed = bits_of(outcome);
-      for (const StageResult& stage : outcome.result.stages)
-        taken_over.push_back(stage.reused);
+      try {
+        run_workflow(runtime, runtime.resolve(document), options);
+      } catch (const UsageError&) {
+        ++usage_errors;
+        throw;
+      }
     });
-    EXPECT_THAT(errors, Each(""));
-    EXPECT_THAT(taken_over, ::testing::ElementsAre(true, false, false));
-    EXPECT_EQ(resumed, whole);
+
+    EXPECT_THAT(errors, ::testing::SizeIs(2)) << words;
+    EXPECT_THAT(errors, Each(::testing::AllOf(HasSubstr(words), HasSubstr("search.parallel"))));
+    EXPECT_EQ(usage_errors, 2) << words;
   }
+  EXPECT_FALSE(std::filesystem::exists(workspace.folder() / "study.db"));
+}
 
-  // The memory of rank 0 decides, by steps that the others do not make.
-  TEST(SharedRun, TrainsEverywhereWithTheBatchSizeThatRankZeroFinds) {
-    const Runtime runtime = watching_runtime();
-    const auto trained = [&](const nlohmann::json& batch_size, std::int64_t processes) {
-      nlohmann::json document = in_four_shards({{"training", {{"batch_size", batch_size}}}});
-      document["schedule"] = "watched";
-      document["validation"] = {{"use", "hold_out"}, {"fraction", 0.25}};
-      std::atomic<int> steps = 0;
-      const StepWatch watch(runtime, [&] { ++steps; });
-      std::string bits = bits_of_processes(runtime, document, processes);
-      return std::pair(std::move(bits), steps.load());
-    };
-    const auto found_alone = trained("auto", 1);
-    const auto given_alone = trained(128, 1);
-    const auto found = trained("auto", 2);
-    const auto given = trained(128, 2);
+/// A run as rank 0 has it, with its notes.
+struct Traced {
+  RunOutcome outcome;
+  nlohmann::json trace;
+  std::vector<std::string> notes;
+};
 
-    EXPECT_EQ(found.first, given_alone.first);
-    EXPECT_GT(found_alone.second, given_alone.second) << "a size is looked for by steps";
-    EXPECT_EQ(found.second - given.second, found_alone.second - given_alone.second);
-  }
-
-  nlohmann::json shared_search(const nlohmann::json& settings) {
-    nlohmann::json document =
-        in_four_shards({{"search",
-                         {{"space", {{"optimizer.learning_rate", {{"log_uniform", {0.001, 0.1}}}}}},
-                          {"trials", 2},
-                          {"tuner", "random"},
-                          {"objective", "val_loss"}}}});
-    document["search"].update(settings);
-    document["resources"]["divide"] = "shards";
-    return document;
-  }
-
-  TEST(SharedRun, RefusesSearchesThatEachProcessWouldDecideForItself) {
-    const Runtime runtime;
+Traced traced(const Runtime& runtime, std::int64_t processes) {
+  Traced result;
+  const auto errors = at_ranks(processes, [&](Communicator& communicator) {
     const Workspace workspace;
-    const std::pair<nlohmann::json, const char*> refused[] = {
-        {{{"budget", {{"time", "1h"}}}}, "cannot keep search.budget.time"},
-        {{{"storage",
-           {{"use", "sqlite"}, {"location", (workspace.folder() / "study.db").string()}}}},
-         "cannot share a study as well (search.storage)"},
-    };
-    for (const auto& [settings, words] : refused) {
-      std::atomic<int> usage_errors = 0;
-      const nlohmann::json document = shared_search(settings);
-      const auto errors = at_ranks(2, [&](Communicator& communicator) {
-        const Workspace own;
-        RunOptions options = own.options();
-        options.communicator = &communicator;
-        try {
-          run_workflow(runtime, runtime.resolve(document), options);
-        } catch (const UsageError&) {
-          ++usage_errors;
-          throw;
-        }
-      });
-
-      EXPECT_THAT(errors, ::testing::SizeIs(2)) << words;
-      EXPECT_THAT(errors, Each(::testing::AllOf(HasSubstr(words), HasSubstr("search.parallel"))));
-      EXPECT_EQ(usage_errors, 2) << words;
+    RunOptions options = workspace.options();
+    options.communicator = &communicator;
+    if (communicator.rank() == 0) {
+      options.trace = workspace.folder() / "trace.json";
+      options.hooks.on_note = [&](const std::string& text) { result.notes.push_back(text); };
     }
-    EXPECT_FALSE(std::filesystem::exists(workspace.folder() / "study.db"));
-  }
-
-  /// A run as rank 0 has it, with its notes.
-  struct Traced {
-    RunOutcome outcome;
-    nlohmann::json trace;
-    std::vector<std::string> notes;
-  };
-
-  Traced traced(const Runtime& runtime, std::int64_t processes) {
-    Traced result;
-    const auto errors = at_ranks(processes, [&](Communicator& communicator) {
-      const Workspace workspace;
-      RunOptions options = workspace.options();
-      options.communicator = &communicator;
-      if (communicator.rank() == 0) {
-        options.trace = workspace.folder() / "trace.json";
-        options.hooks.on_note = [&](const std::string& text) { result.notes.push_back(text); };
-      }
-      RunOutcome outcome =
-          run_workflow(runtime, runtime.resolve(in_four_shards(nlohmann::json::object())), options);
-      if (communicator.rank() == 0) {
-        result.outcome = std::move(outcome);
-        result.trace = nlohmann::json::parse(std::ifstream(options.trace));
-      }
-    });
-    EXPECT_THAT(errors, Each(""));
-    return result;
-  }
-
-  TEST(SharedRun, ShowsHostsAndTheShareOfExchanges) {
-    const Runtime runtime;
-    const Traced shared = traced(runtime, 3);
-
-    const std::vector<RankTime>& ranks = shared.outcome.result.time.ranks;
-    ASSERT_EQ(ranks.size(), 3U);
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      EXPECT_EQ(ranks[i].host, host_name());
-      EXPECT_GT(ranks[i].exchange_seconds, 0);
-      EXPECT_GT(ranks[i].waiting_share, 0);
-      EXPECT_LE(ranks[i].waiting_share, 1);
-      EXPECT_NE(ranks[i].exchange_seconds, ranks[(i + 1) % 3].exchange_seconds) << "of each rank";
+    RunOutcome outcome =
+        run_workflow(runtime, runtime.resolve(in_four_shards(nlohmann::json::object())), options);
+    if (communicator.rank() == 0) {
+      result.outcome = std::move(outcome);
+      result.trace = nlohmann::json::parse(std::ifstream(options.trace));
     }
-    EXPECT_EQ(ranks.front().exchange_seconds, shared.outcome.result.time.phases.at("exchange"));
-    EXPECT_EQ(shared.notes.front(), "3 processes train together: ranks 0-2 on " + host_name());
-    EXPECT_EQ(shared.trace.at("otherData").at("rank"), 0);
-    EXPECT_EQ(shared.trace.at("otherData").at("hosts").size(), 3U);
-    EXPECT_THAT(shared.trace.dump(), ::testing::HasSubstr(R"("name":"exchange")"));
+  });
+  EXPECT_THAT(errors, Each(""));
+  return result;
+}
+
+TEST(SharedRun, ShowsHostsAndTheShareOfExchanges) {
+  const Runtime runtime;
+  const Traced shared = traced(runtime, 3);
+
+  const std::vector<RankTime>& ranks = shared.outcome.result.time.ranks;
+  ASSERT_EQ(ranks.size(), 3U);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    EXPECT_EQ(ranks[i].host, host_name());
+    EXPECT_GT(ranks[i].exchange_seconds, 0);
+    EXPECT_GT(ranks[i].waiting_share, 0);
+    EXPECT_LE(ranks[i].waiting_share, 1);
+    EXPECT_NE(ranks[i].exchange_seconds, ranks[(i + 1) % 3].exchange_seconds) << "of each rank";
   }
+  EXPECT_EQ(ranks.front().exchange_seconds, shared.outcome.result.time.phases.at("exchange"));
+  EXPECT_EQ(shared.notes.front(), "3 processes train together: ranks 0-2 on " + host_name());
+  EXPECT_EQ(shared.trace.at("otherData").at("rank"), 0);
+  EXPECT_EQ(shared.trace.at("otherData").at("hosts").size(), 3U);
+  EXPECT_THAT(shared.trace.dump(), ::testing::HasSubstr(R"("name":"exchange")"));
+}
 
-  TEST(SharedRun, OfOneProcessMentionsNoRanks) {
-    const Runtime runtime;
-    const Traced alone = traced(runtime, 1);
+TEST(SharedRun, OfOneProcessMentionsNoRanks) {
+  const Runtime runtime;
+  const Traced alone = traced(runtime, 1);
 
-    EXPECT_FALSE(to_json(alone.outcome.result).at("time").contains("ranks"));
-    EXPECT_FALSE(alone.trace.at("otherData").contains("hosts"));
-    EXPECT_THAT(alone.notes, Each(::testing::Not(::testing::HasSubstr("train together"))));
-  }
+  EXPECT_FALSE(to_json(alone.outcome.result).at("time").contains("ranks"));
+  EXPECT_FALSE(alone.trace.at("otherData").contains("hosts"));
+  EXPECT_THAT(alone.notes, Each(::testing::Not(::testing::HasSubstr("train together"))));
+}
 
-  TEST(SharedRun, NamesTheConditionsThatDifferBeforeItHasData) {
-    const Runtime runtime;
+TEST(SharedRun, NamesTheConditionsThatDifferBeforeItHasData) {
+  const Runtime runtime;
+  const nlohmann::json document =
+      runtime.resolve(in_four_shards(nlohmann::json::object())).resolved;
+  const nlohmann::json first = shared_conditions(runtime, document, "gloo");
+  EXPECT_THAT(shared_differences(first, first, 1), ::testing::IsEmpty());
+  EXPECT_THAT(shared_conditions(runtime, nullptr, "gloo").at("environment").at("plugins").dump(),
+              ::testing::HasSubstr("gloo"));
+
+  nlohmann::json its = first;
+  its["environment"]["cpu_capability"] = "ABACUS";
+  its["environment"]["plugins"][0]["version"] = "9.9.9";
+  its["document"]["seed"] = 99;
+
+  const std::vector<std::string> differences = shared_differences(first, its, 4);
+  ASSERT_EQ(differences.size(), 3U);
+  EXPECT_THAT(differences[0], ::testing::AllOf(::testing::HasSubstr("and ABACUS in rank 4"),
+                                               ::testing::HasSubstr("ATEN_CPU_CAPABILITY")));
+  EXPECT_THAT(differences[1], ::testing::HasSubstr("version 9.9.9"));
+  EXPECT_THAT(differences[2], ::testing::HasSubstr("/seed was 11 and is now 99 in rank 4"));
+
+  its = first;
+  its["document"] = nullptr;
+  EXPECT_THAT(shared_differences(first, its, 4),
+              ::testing::ElementsAre("a document is given to rank 0 and none to rank 4: give the "
+                                     "same command to all"));
+}
+
+TEST(SharedRun, RefusesProcessesWithAnotherDocument) {
+  const Runtime runtime;
+  const auto errors = at_ranks(2, [&](Communicator& communicator) {
+    const Workspace workspace;
+    RunOptions options = workspace.options();
+    options.communicator = &communicator;
     const nlohmann::json document =
-        runtime.resolve(in_four_shards(nlohmann::json::object())).resolved;
-    const nlohmann::json first = shared_conditions(runtime, document, "gloo");
-    EXPECT_THAT(shared_differences(first, first, 1), ::testing::IsEmpty());
-    EXPECT_THAT(shared_conditions(runtime, nullptr, "gloo").at("environment").at("plugins").dump(),
-                ::testing::HasSubstr("gloo"));
+        in_four_shards({{"seed", 11 + static_cast<int>(communicator.rank())}});
+    run_workflow(runtime, runtime.resolve(document), options);
+  });
 
-    nlohmann::json its = first;
-    its["environment"]["cpu_capability"] = "ABACUS";
-    its["environment"]["plugins"][0]["version"] = "9.9.9";
-    its["document"]["seed"] = 99;
-
-    const std::vector<std::string> differences = shared_differences(first, its, 4);
-    ASSERT_EQ(differences.size(), 3U);
-    EXPECT_THAT(differences[0], ::testing::AllOf(::testing::HasSubstr("and ABACUS in rank 4"),
-                                                 ::testing::HasSubstr("ATEN_CPU_CAPABILITY")));
-    EXPECT_THAT(differences[1], ::testing::HasSubstr("version 9.9.9"));
-    EXPECT_THAT(differences[2], ::testing::HasSubstr("/seed was 11 and is now 99 in rank 4"));
-
-    its = first;
-    its["document"] = nullptr;
-    EXPECT_THAT(shared_differences(first, its, 4),
-                ::testing::ElementsAre("a document is given to rank 0 and none to rank 4: give the "
-                                       "same command to all"));
-  }
-
-  TEST(SharedRun, RefusesProcessesWithAnotherDocument) {
-    const Runtime runtime;
-    const auto errors = at_ranks(2, [&](Communicator& communicator) {
-      const Workspace workspace;
-      RunOptions options = workspace.options();
-      options.communicator = &communicator;
-      const nlohmann::json document =
-          in_four_shards({{"seed", 11 + static_cast<int>(communicator.rank())}});
-      run_workflow(runtime, runtime.resolve(document), options);
-    });
-
-    EXPECT_THAT(errors, Each(::testing::AllOf(HasSubstr("different conditions"),
-                                              HasSubstr("/seed was 11 and is now 12 in rank 1"))));
-  }
+  EXPECT_THAT(errors, Each(::testing::AllOf(HasSubstr("different conditions"),
+                                            HasSubstr("/seed was 11 and is now 12 in rank 1"))));
+}
 
 }  // namespace
 }  // namespace treadle
