@@ -104,6 +104,16 @@ class SearchesAt : public ::testing::TestWithParam<MeetingPlace> {
     for (int i = 0; i < 1200 && !fs::exists(run() / "checkpoints/trials"); ++i)
       std::this_thread::sleep_for(Seconds(0.05));
   }
+  /// Until a trial has begun that none had before, or for 15 seconds.
+  void wait_for_more_trials() const {
+    const auto trials = [&] {
+      return std::distance(fs::directory_iterator(run() / "checkpoints/trials"),
+                           fs::directory_iterator());
+    };
+    const auto before = trials();
+    for (int i = 0; i < 300 && trials() <= before; ++i)
+      std::this_thread::sleep_for(Seconds(0.05));
+  }
   /// For up to so many seconds, at least 0.1.
   void wait_up_to(double seconds) {
     std::this_thread::sleep_for(
