@@ -1,5 +1,6 @@
 #include "context/shared_run.h"
 
+#include <latch>
 #include <map>
 #include <string>
 #include <utility>
@@ -53,9 +54,13 @@ TEST(SharedRunTimes, AreThoseOfEachRankInAllProcesses) {
 }
 
 TEST(SharedRunTimes, AreUnknownWhereAProcessIsGone) {
+  std::latch connected(1);
   const auto errors = at_ranks(2, [&](Communicator& communicator) {
-    if (communicator.rank() == 1)
+    if (communicator.rank() == 1) {
+      connected.wait();
       return communicator.abort();
+    }
+    connected.count_down();
     EXPECT_THAT(times_by_rank(communicator, TimeResult()), IsEmpty());
   });
 
