@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -361,9 +362,11 @@ TEST(SharedRun, NamesTheConditionsThatDifferBeforeItHasData) {
 TEST(SharedRun, KeepsItsFolderWhereAProcessIsLostBeforeTheFirstStep) {
   const Runtime runtime;
   const Workspace workspace;
+  std::latch connected(1);
   const auto errors = at_ranks(2, [&](Communicator& communicator) {
     if (communicator.rank() == 1)
-      return;
+      return connected.wait();
+    connected.count_down();
     RunOptions options = workspace.options();
     options.communicator = &communicator;
     run_workflow(runtime, runtime.resolve(in_four_shards(nlohmann::json::object())), options);
