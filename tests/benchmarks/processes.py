@@ -11,7 +11,7 @@ of two lengths of a training, in which start-up and the last save cancel. A spin
 after whether two cores are free (1.9 of 2); where they are not, only CPU times mean something.
 
 --hosts computes, from a latency (ms, one way) and a bandwidth (GB/s), what 8, 64 and 512 hosts make of
-the same steps: see "Several processes" in docs/performance.md for the formula.
+the same steps, by the formula of exchange().
 """
 import argparse
 import json
