@@ -362,15 +362,15 @@ class BatchPipeline::Stream final : public BatchStream {
     if (epoch_.is_over())
       return false;
     batch = Batch();
-    const std::optional<StepRows> rows = epoch_.next();
+    std::optional<StepRows> rows = epoch_.next();
     if (rows)
-      batch = joined(rows->shards);
+      batch = joined(std::move(rows->shards));
     return rows.has_value();
   }
 
-  static Batch joined(const std::vector<Batch>& shards) {
+  static Batch joined(std::vector<Batch> shards) {
     if (shards.size() == 1)
-      return shards.front();
+      return std::move(shards.front());
     std::vector<Batch> with_rows;
     std::copy_if(shards.begin(), shards.end(), std::back_inserter(with_rows),
                  [](const Batch& shard) { return shard.size() > 0; });

@@ -134,7 +134,7 @@ class Session final : public TrainingSession {
     if (!stream_->next(batch))
       return std::nullopt;
     within_step_ = true;
-    return on_device(batch);
+    return on_device(std::move(batch));
   }
 
   Batch next_batch(std::string_view part) override { return rows_.next(part); }
@@ -144,10 +144,10 @@ class Session final : public TrainingSession {
 
   bool step(double learning_rate) override {
     if (setup_.shards == nullptr) {
-      const std::optional<Batch> batch = next_batch();
+      std::optional<Batch> batch = next_batch();
       if (!batch)
         return false;
-      update_on(*batch, {.learning_rate = learning_rate});
+      update_on(*std::move(batch), {.learning_rate = learning_rate});
     } else {
       const std::optional<StepRows> rows = next_rows();
       if (!rows)
@@ -215,8 +215,8 @@ class Session final : public TrainingSession {
  private:
   SessionParts parts() { return {setup_, context_, needs_, step_, progress_}; }
   c10::Device device() const { return step_.device(); }
-  Batch on_device(const Batch& batch) const {
-    return device().is_cpu() ? batch : sent(batch, device(), setup_.timeline);
+  Batch on_device(Batch batch) const {
+    return device().is_cpu() ? std::move(batch) : sent(batch, device(), setup_.timeline);
   }
 
   /// Whether there may be a batch. A callback may have ended the epoch; all its batches may be
@@ -247,7 +247,8 @@ class Session final : public TrainingSession {
       }
       if (!steps_->next(rows))
         return std::nullopt;
-      rows = rows.with_each([&](const Batch& shard) { return on_device(shard); });
+      for (Batch& shard : rows.shards)
+        shard = on_device(std::move(shard));
     } catch (...) {
       if (setup_.group == nullptr)
         throw;
@@ -259,7 +260,7 @@ class Session final : public TrainingSession {
 
   /// `rows`: a Batch or StepRows.
   template <typename Rows>
-  void update_on(const Rows& rows, const Update& update) {
+  void update_on(Rows&& rows, const Update& update) {
     TREADLE_EXPECTS(within_step_, "an update is part of a step: see next_batch()");
     const bool is_own = update.name.empty();
     TREADLE_EXPECTS(!is_own || !has_own_update_, "a step has one update without a name");
@@ -274,7 +275,7 @@ class Session final : public TrainingSession {
     const std::uint64_t seed = random().seed(name, {static_cast<std::uint64_t>(before)});
     if (setup_.group != nullptr)
       setup_.group->wish(checkpoints_.wishes_behind(steps + 1));
-    step_.run(rows, before + 1, update.learning_rate, seed,
+    step_.run(std::forward<Rows>(rows), before + 1, update.learning_rate, seed,
               rates_.of_groups(steps, update.learning_rate),
               {update.loss ? &update.loss : nullptr, update.name,
                update.parameters != nullptr ? &update.parameters->members : nullptr, is_own});

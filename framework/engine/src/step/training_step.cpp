@@ -299,10 +299,10 @@ std::size_t TrainingStep::shards() const {
 }
 
 /// As views.
-StepRows TrainingStep::shards_of(const Batch& batch) const {
+StepRows TrainingStep::shards_of(Batch batch) const {
   StepRows rows{batch.size()};
   if (shards() == 1) {
-    rows.shards.push_back(batch);
+    rows.shards.push_back(std::move(batch));
     return rows;
   }
   for (std::size_t i = 0; i < shards_.size(); ++i) {

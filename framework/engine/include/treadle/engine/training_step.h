@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <treadle/core/devices/device_backend.h>
@@ -131,9 +132,9 @@ class TrainingStep {
   bool run(const StepRows& rows, std::int64_t step, double learning_rate, std::uint64_t seed,
            std::span<const double> group_rates = {}, const StepTask& task = {});
   /// The same of a batch that is not cut into shards yet, and is whole in every process.
-  bool run(const Batch& batch, std::int64_t step, double learning_rate, std::uint64_t seed,
+  bool run(Batch batch, std::int64_t step, double learning_rate, std::uint64_t seed,
            std::span<const double> group_rates = {}, const StepTask& task = {}) {
-    return run(shards_of(batch), step, learning_rate, seed, group_rates, task);
+    return run(shards_of(std::move(batch)), step, learning_rate, seed, group_rates, task);
   }
 
   /// Of the steps for the objective. Waits for the device where the numbers are there, and reads
@@ -195,7 +196,7 @@ class TrainingStep {
   Objective::Scales scales_of(const StepRows& rows, std::exception_ptr& error);
   void run_shards(const StepRows& rows, std::exception_ptr error);
   std::size_t first_shard() const;
-  StepRows shards_of(const Batch& batch) const;
+  StepRows shards_of(Batch batch) const;
   StateDict of_all_shards(StateDict own) const;
   StateDict logged_by_shards() const;
   bool finish();

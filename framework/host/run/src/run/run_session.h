@@ -51,7 +51,7 @@ class RunSession {
   std::optional<SearchSettings> search_settings_;
   std::optional<CrossValidation> plan_;  // of a run without a search
   bool has_earlier_results_ = false;     // of the study, in its storage
-  bool is_repeated_ = false;             // says rank 0, which has the study
+  bool is_repeated_ = false;             // as rank 0 decides, which has the study
   std::optional<Study> study_;
   std::optional<StudyEnsemble> ensemble_;
   bool has_ended_ = false;

@@ -17,7 +17,7 @@ namespace treadle {
 std::vector<nlohmann::json> from_all_ranks(Communicator& communicator, const nlohmann::json& mine);
 
 /// Throws a UsageError for a search whose trials processes cannot train together, sharing the
-/// shards of each step: they decide alike, so by nothing that one of them alone knows.
+/// shards of each step: all make the same decisions, so none may depend on one process alone.
 void expect_shared_steps(const nlohmann::json& resolved);
 
 /// Throws the error with which a training of this document by these processes would end, as far as
