@@ -287,6 +287,13 @@ const std::map<std::string, KnownNames>& names() {
       {"tag", kTags},
       {"using", kTags},
       {"tags", kTags},
+      {"communicator",
+       [](const Drawing& d) {
+         std::vector<std::string> all{"auto"};
+         for (const CatalogComponent& each : d.runtime.catalog().components("communicator"))
+           all.push_back(each.component->name);
+         return all;
+       }},
   };
   return all;
 }

@@ -12,6 +12,7 @@ const std::vector<KeyReason>& without_effect() {
       {"observer/*", "hear what happens, cannot change it"},
       {":resources.workers", "results do not depend on it"},
       {":resources.divide", "results do not depend on it"},
+      {":resources.communicator", "results do not depend on it"},
       {"training/*:checkpoint*", "what a crash costs"},
       {"data/npy:access", "where inputs are kept between two uses"},
       {"data/npy:chunk_rows", "how inputs are kept"},

@@ -181,29 +181,40 @@ std::vector<Problem> problems_of_averages(const std::vector<UsedComponent>& comp
   return problems;
 }
 
+/// What stands for a component in a key of `resources`, which names it without parameters.
+std::vector<Problem> problems_of_name(std::string_view interface_word, const std::string& name,
+                                      const std::string& pointer, const SchemaIndex& index,
+                                      const PlaceIndex& places) {
+  const FoundComponent found = index.find(interface_word, name);
+  if (found.schema != nullptr)
+    return {};
+  return {{places.place_of(pointer), pointer, found.problem, found.plugin_at_fault}};
+}
+
+/// One process has no use for it: a wrong name is found before many processes meet.
+std::vector<Problem> problems_of_communicator(const Json& resolved, const SchemaIndex& index,
+                                              const PlaceIndex& places) {
+  const std::string name = resolved.at("resources").value("communicator", "auto");
+  if (name == "auto")
+    return {};
+  return problems_of_name("communicator", name, "/resources/communicator", index, places);
+}
+
 /// Whether the machine has the device is known when the plugin is loaded, and not here.
 std::vector<Problem> problems_of_device(const Json& resolved, const SchemaIndex& index,
                                         const PlaceIndex& places) {
   const std::string pointer = "/resources/device";
   const auto text = resolved.at("resources").at("device").get<std::string>();
-  const auto problem = [&](std::string message) {
-    return std::vector<Problem>{{places.place_of(pointer), pointer, std::move(message)}};
-  };
   const std::optional<DeviceName> name = parse_device_name(text);
   if (!name) {
-    return problem(
-        "expected \"auto\", or a device with or without its number, such as \"cpu\" or "
-        "\"cuda:1\", got " +
-        quote_text(text));
+    return {{places.place_of(pointer), pointer,
+             "expected \"auto\", or a device with or without its number, such as \"cpu\" or "
+             "\"cuda:1\", got " +
+                 quote_text(text)}};
   }
   if (name->is_auto())
     return {};
-  const FoundComponent found = index.find("device", name->component);
-  if (found.schema != nullptr)
-    return {};
-  std::vector<Problem> problems = problem(found.problem);
-  problems.front().plugin_at_fault = found.plugin_at_fault;
-  return problems;
+  return problems_of_name("device", name->component, pointer, index, places);
 }
 
 /// The points that a search begins with, which stand in a file of their own, become a part of the
@@ -395,6 +406,8 @@ ResolvedWorkflow resolve_workflow(std::shared_ptr<const Document> document,
     throw DocumentError(std::move(checked.problems));
   std::vector<Problem> problems = problems_of_whole_batches(checked.value, index, *document);
   for (Problem& problem : problems_of_device(checked.value, index, *document))
+    problems.push_back(std::move(problem));
+  for (Problem& problem : problems_of_communicator(checked.value, index, *document))
     problems.push_back(std::move(problem));
   for (Problem& problem : problems_of_averages(checked.components, index, *document))
     problems.push_back(std::move(problem));

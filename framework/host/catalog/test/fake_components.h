@@ -31,6 +31,7 @@ class FakeComponents final : public SchemaIndex {
         "minimum": 0, "exclusiveMaximum": 1, "default": 0.0}}})");
     add("loss", "correlation", R"({"x-treadle-additive": false, "type": "object"})");
     add("device", "cpu", R"({"properties": {}})");
+    add("communicator", "gloo", R"({"properties": {}})");
     add("gradients", "accumulate", R"({"properties": {
         "micro_batches": {"type": "integer", "minimum": 1, "default": 4}}})");
     add("gradients", "truncated_bptt", R"({"properties": {

@@ -344,6 +344,23 @@ TEST(WorkflowDocument, NamesADeviceThatAPluginOffers) {
   }
 }
 
+TEST(WorkflowDocument, NamesACommunicatorThatAPluginOffers) {
+  const auto with = [](const std::string& communicator) {
+    return R"({"treadle": 1, "data": "moons", "model": "mlp", "optimizer": "adamw",
+               "resources": {"communicator": ")" +
+           communicator + "\"}}";
+  };
+  for (const char* communicator : {"auto", "gloo"})
+    EXPECT_EQ(resolve(with(communicator)).resolved["resources"]["communicator"], communicator);
+
+  using ::testing::ElementsAre;
+  for (const char* communicator : {"glo", ""}) {
+    EXPECT_THAT(problems_of(with(communicator)),
+                ElementsAre(is_problem(2, "/resources/communicator",
+                                       {"communicator", '"' + std::string(communicator) + '"'})));
+  }
+}
+
 std::string with_one_pass(const std::string& more, const std::string& of_training = "") {
   return R"({"treadle": 1, "data": "moons", "model": "mlp",)" + more +
          R"( "training": {"use": "one_pass")" + of_training + "}}";
