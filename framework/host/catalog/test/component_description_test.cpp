@@ -95,10 +95,10 @@ TEST(ComponentDescription, GivesSamplesThatAreAccepted) {
   const FakeComponents components;
   for (const ListedComponent& component : components.listing()) {
     // No sample can know which optimizers there are; callbacks and gradients stand in "training",
-    // and a device is a name alone.
+    // and a device and a communicator are names alone.
     if (component.name == "lookahead" || component.interface_word == "callback" ||
         component.interface_word == "gradients" || component.interface_word == "device" ||
-        component.interface_word == "tuner")
+        component.interface_word == "communicator" || component.interface_word == "tuner")
       continue;
     const json sample =
         describe_component(component.interface_word, component.name, *component.schema).sample;
@@ -112,9 +112,11 @@ TEST(ComponentDescription, GivesSamplesThatAreAccepted) {
   }
 }
 
-TEST(ComponentDescription, NamesADeviceAsDocumentsDo) {
+TEST(ComponentDescription, NamesADeviceAndACommunicatorAsDocumentsDo) {
   EXPECT_EQ(describe_component("device", "cpu", {{"properties", json::object()}}).sample,
             json::parse(R"({"resources": {"device": "cpu"}})"));
+  EXPECT_EQ(describe_component("communicator", "gloo", {{"properties", json::object()}}).sample,
+            json::parse(R"({"resources": {"communicator": "gloo"}})"));
 }
 
 TEST(ComponentDescription, ListsTheKeysOfTheSlotAsWell) {
