@@ -78,6 +78,37 @@ TEST(SharedRun, GivesTheBitsOfOneProcessInEveryWayToTrain) {
   }
 }
 
+// The loss of a row of the last shard has no place in float32: one process alone computes it.
+TEST(SharedRun, DivergesInEveryProcessAtTheStepThatOneShardMakesNotFinite) {
+  const Runtime runtime;
+  const Workspace data;
+  std::ofstream table(data.folder() / "rows.csv");
+  table << "x,y\n";
+  for (int row = 0; row < 64; ++row)
+    table << row % 7 << ',' << (row == 31 ? "1e30" : std::to_string(row % 5)) << '\n';
+  table.close();
+  nlohmann::json document = in_four_shards({{"model", {{"dropout", 0}}}});
+  document["data"] = {
+      {"use", "csv"}, {"path", (data.folder() / "rows.csv").string()}, {"target", "y"}};
+  document["transforms"] = nlohmann::json::array();
+  document["training"] = {
+      {"use", "standard"}, {"epochs", 1}, {"batch_size", 16}, {"sampler", "sequential"}};
+  document.erase("validation");
+  const auto diverge = [&](std::int64_t processes) {
+    return at_ranks(processes, [&](Communicator& communicator) {
+      const Workspace workspace;
+      RunOptions options = workspace.options();
+      options.communicator = &communicator;
+      run_workflow(runtime, runtime.resolve(document), options);
+    });
+  };
+  const std::string alone = diverge(1).front();
+
+  EXPECT_THAT(alone, ::testing::AllOf(HasSubstr("NaN or infinite"), HasSubstr("step 2")));
+  EXPECT_THAT(diverge(2), Each(alone));
+  EXPECT_THAT(diverge(4), Each(alone));
+}
+
 /// One process asks for a stop at step 9; then the run is resumed.
 std::string bits_stopped_and_resumed(const Runtime& runtime, const nlohmann::json& document,
                                      std::int64_t stopped, std::int64_t before,
