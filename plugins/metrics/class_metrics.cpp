@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include <ATen/ops/argmax.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/dot.h>
 #include <ATen/ops/eq.h>
@@ -74,8 +73,7 @@ void CountMetric::do_update(const Prediction& prediction, const TargetBatch& tar
     return count_labels(positions);
   const at::Tensor& weights = positions.weights();
   const at::Tensor& actual = positions.actual();
-  const at::Tensor& values = positions.predicted();
-  const at::Tensor predicted = is_labels_ ? values.gt(0.5) : at::argmax(values, 1);
+  const at::Tensor predicted = positions.decided();
   const at::Tensor hits =
       is_labels_ ? at::eq(predicted, actual.gt(0.5)).all(1) : at::eq(predicted, actual);
   counts_[3].add_(positions.total_weight());
@@ -93,7 +91,7 @@ void CountMetric::do_update(const Prediction& prediction, const TargetBatch& tar
 }
 
 void CountMetric::count_labels(const Positions& positions) {
-  const at::Tensor predicted = positions.predicted().gt(0.5).to(at::kDouble);
+  const at::Tensor predicted = positions.decided().to(at::kDouble);
   const at::Tensor actual = positions.actual().to(at::kDouble);
   counts_[0].add_(weighted_sum(predicted.mul(actual), positions.weights()));
   counts_[1].add_(weighted_sum(predicted, positions.weights()));
@@ -164,7 +162,7 @@ void ConfusionMatrix::do_update(const Prediction& prediction, const TargetBatch&
   const Positions positions(prediction, target);
   const auto classes = static_cast<std::int64_t>(class_names_.size());
   const at::Tensor cell =
-      positions.actual().mul(classes).add_(at::argmax(positions.predicted(), 1));
+      positions.actual().mul(classes).add_(positions.decided());
   add_counts(cells_, cell, positions.weights());
 }
 

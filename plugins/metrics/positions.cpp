@@ -15,7 +15,9 @@ bool may_be_padded(const TargetBatch& target) {
 }  // namespace
 
 Positions::Positions(const Prediction& prediction, const TargetBatch& target)
-    : target_(target), sizes_(prediction.values.sizes().slice(0, prediction.values.dim() - 1)) {
+    : prediction_(prediction),
+      target_(target),
+      sizes_(prediction.values.sizes().slice(0, prediction.values.dim() - 1)) {
   if (may_be_padded(target))
     counted_ = target.weights().reshape(-1).nonzero().squeeze(1);
   predicted_ = flat(prediction.values);
@@ -24,6 +26,13 @@ Positions::Positions(const Prediction& prediction, const TargetBatch& target)
   actual_ = is_wide ? flat(values) : counted(sizes_.size() == 1 ? values : values.reshape(-1));
   if (target.weights().defined())
     weights_ = counted(target.weights().reshape(-1)).to(at::kDouble);
+}
+
+at::Tensor Positions::decided() const {
+  const at::Tensor all = treadle::decided(prediction_);
+  if (all.dim() == prediction_.values.dim())
+    return flat(all);
+  return counted(sizes_.size() == 1 ? all : all.reshape(-1));
 }
 
 at::Tensor Positions::counted(const at::Tensor& flat) const {

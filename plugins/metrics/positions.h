@@ -17,6 +17,8 @@ class Positions {
   Positions(const Prediction& prediction, const TargetBatch& target);
 
   const at::Tensor& predicted() const { return predicted_; }  ///< [N, width]
+  /// What the prediction stands for: classes int64 [N], labels bool [N, width].
+  at::Tensor decided() const;
   const at::Tensor& actual() const { return actual_; }        ///< classes [N], else [N, width]
   const at::Tensor& weights() const { return weights_; }      ///< float64 [N]; undefined: 1 each
   std::int64_t count() const { return predicted_.size(0); }
@@ -35,6 +37,7 @@ class Positions {
  private:
   at::Tensor counted(const at::Tensor& flat) const;
 
+  const Prediction& prediction_;
   const TargetBatch& target_;
   at::IntArrayRef sizes_;  // [B, positions...]
   at::Tensor counted_;     // int64: the positions that are no padding; undefined: all

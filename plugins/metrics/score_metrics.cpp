@@ -34,7 +34,7 @@ at::Tensor divergence(const Positions& positions) {
 }
 
 at::Tensor share_of_wrong_labels(const Positions& positions) {
-  return at::ne(positions.predicted().gt(0.5), positions.actual().gt(0.5)).to(at::kDouble).mean(1);
+  return at::ne(positions.decided(), positions.actual().gt(0.5)).to(at::kDouble).mean(1);
 }
 
 double exponential(double mean) {

@@ -77,15 +77,10 @@ void add_samples(const EvaluationSetup& setup, const Outputs& outputs, const at:
 }
 
 void to_host(Predictions& predictions, const Waiting& waiting) {
-  const auto move = [&](at::Tensor& values) {
-    if (values.defined())
-      values = waiting.fetched(values);
-  };
   for (Prediction& prediction : predictions) {
-    move(prediction.values);
-    move(prediction.logits);
-    for (Prediction::Extra& extra : prediction.extras)
-      move(extra.values);
+    for_each_tensor(prediction, [&](at::Tensor& values, std::int64_t /*rows*/) {
+      values = waiting.fetched(values);
+    });
   }
 }
 

@@ -79,6 +79,7 @@ StateDict state_of(const Prediction& prediction) {
   state.put("kind", nlohmann::json(static_cast<int>(prediction.kind)));
   put(state, std::string("values"), prediction.values);
   put(state, std::string("logits"), prediction.logits);
+  put(state, std::string("decision"), prediction.decision);
   put(state, std::string("samples"), prediction.samples);
   nlohmann::json names = nlohmann::json::array();
   for (const Prediction::Extra& extra : prediction.extras) {
@@ -95,6 +96,7 @@ Prediction prediction_of(const StateDict& state) {
   prediction.kind = static_cast<TargetKind>(state.value("kind").get<int>());
   prediction.values = get(state, "values");
   prediction.logits = get(state, "logits");
+  prediction.decision = get(state, "decision");
   prediction.samples = get(state, "samples");
   for (const nlohmann::json& name : state.value("extras")) {
     const std::size_t place = prediction.extras.size();

@@ -29,11 +29,11 @@ MetricBreakdown::Part MetricBreakdown::changed(
     const std::function<at::Tensor(const at::Tensor&)>& of_positions,
     const std::function<at::Tensor(const at::Tensor&)>& of_rows) {
   const Batch& whole = target.batch();
-  Part part{number, {prediction.kind, of_positions(prediction.values)}, {}};
-  if (prediction.logits.defined())
-    part.prediction.logits = of_positions(prediction.logits);
-  for (const Prediction::Extra& extra : prediction.extras)
-    part.prediction.extras.push_back({extra.name, of_positions(extra.values)});
+  Part part{number, prediction, {}};
+  part.prediction.samples = at::Tensor();
+  for_each_tensor(part.prediction, [&](at::Tensor& tensor, std::int64_t /*rows*/) {
+    tensor = of_positions(tensor);
+  });
   part.batch.targets = part.batch.original_targets = {of_positions(target.values())};
   if (index < whole.position_weights.size() && whole.position_weights[index].defined())
     part.batch.position_weights = {of_positions(whole.position_weights[index])};

@@ -20,17 +20,6 @@
 namespace treadle::internal {
 namespace {
 
-/// Calls `change(tensor, dimension)` for each tensor of predictions, with the dimension of the
-/// rows.
-template <typename Change>
-void for_each_tensor(Prediction& prediction, Change&& change) {
-  change(prediction.values, 0);
-  for (Prediction::Extra& extra : prediction.extras)
-    change(extra.values, 0);
-  if (prediction.samples.defined())
-    change(prediction.samples, 1);
-}
-
 /// A single step as the first of one: [B, width] as [B, 1, width].
 void give_steps(Predictions& predictions) {
   for (Prediction& prediction : predictions) {
@@ -43,15 +32,8 @@ void give_steps(Predictions& predictions) {
 
 /// Some steps after others.
 void append(Predictions& all, const Predictions& more) {
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    Prediction& to = all[i];
-    const Prediction& from = more[i];
-    to.values = at::cat({to.values, from.values}, 1);
-    for (std::size_t k = 0; k < to.extras.size(); ++k)
-      to.extras[k].values = at::cat({to.extras[k].values, from.extras[k].values}, 1);
-    if (to.samples.defined())
-      to.samples = at::cat({to.samples, from.samples}, 2);
-  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    append(all[i], more[i], /*dimension=*/1);
 }
 
 void keep_first_steps(Predictions& predictions, std::int64_t steps) {

@@ -13,7 +13,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
 #include <c10/core/GradMode.h>
 
 #include <treadle/base/atomic_file.h>
@@ -148,13 +147,8 @@ struct Predictor::Impl : internal::RestoredModel {
         all = std::move(part);
         continue;
       }
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        all[i].values = at::cat({all[i].values, part[i].values});
-        for (std::size_t k = 0; k < all[i].extras.size(); ++k)
-          all[i].extras[k].values = at::cat({all[i].extras[k].values, part[i].extras[k].values});
-        if (samples != nullptr && all[i].samples.defined())
-          all[i].samples = at::cat({all[i].samples, part[i].samples}, 1);
-      }
+      for (std::size_t i = 0; i < all.size(); ++i)
+        append(all[i], part[i]);
     }
     return all;
   }

@@ -8,6 +8,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 
+#include <treadle/core/validation/predictions.h>
+
 namespace treadle {
 namespace {
 
@@ -47,7 +49,8 @@ std::span<const double> numbers_in(const at::Tensor& row) {
 
 at::Tensor decided(const TargetSpec& spec, const at::Tensor& probabilities) {
   const at::Tensor rows = flat_rows(probabilities);
-  return spec.kind == TargetKind::kLabels ? rows.ge(0.5).to(at::kLong) : rows.argmax(-1, true);
+  const at::Tensor answers = treadle::decided({spec.kind, rows}).to(at::kLong);
+  return spec.kind == TargetKind::kLabels ? answers : answers.unsqueeze(-1);
 }
 
 at::Tensor decided_target(const ComparedPredictions::Target& target) {

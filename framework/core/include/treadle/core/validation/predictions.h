@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -31,11 +32,40 @@ struct Prediction {
   };
   std::vector<Extra> extras = {};
 
+  /// What was decided on the probabilities. Classes: the index of one, int64 [B, positions...];
+  /// labels: which of them are there, bool [B, positions..., C]. Undefined where nothing was
+  /// decided beside what is likeliest: see decided().
+  at::Tensor decision = {};
+
   /// Draws from the predicted distribution, [samples, B, positions..., width], scaled like
   /// `values`: the first of each row and position belong together, and so on. Undefined where none
   /// were asked for.
   at::Tensor samples = {};
 };
+
+/// The decision, where there is one, else the likeliest class (the first of equals), or the labels
+/// above one half. Expects probabilities; those of a distribution are decided like those of classes.
+at::Tensor decided(const Prediction& prediction);
+
+/// Calls `visit(tensor, dimension)` for each tensor that a prediction has, with the dimension of
+/// its rows. In one order for predictions with the same tensors.
+template <typename AnyPrediction, typename Visit>
+void for_each_tensor(AnyPrediction& prediction, Visit&& visit) {
+  const auto visit_defined = [&](auto& tensor, std::int64_t rows) {
+    if (tensor.defined())
+      visit(tensor, rows);
+  };
+  visit_defined(prediction.values, 0);
+  visit_defined(prediction.logits, 0);
+  visit_defined(prediction.decision, 0);
+  for (auto& extra : prediction.extras)
+    visit_defined(extra.values, 0);
+  visit_defined(prediction.samples, 1);
+}
+
+/// Adds those for more rows (dimension 0), or for more positions of the same rows (1: the first of
+/// their dimensions). Expects the same tensors in both.
+void append(Prediction& to, const Prediction& more, std::int64_t dimension = 0);
 
 /// One per target of the data, in their order.
 using Predictions = std::vector<Prediction>;
