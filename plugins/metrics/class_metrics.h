@@ -46,9 +46,7 @@ inline constexpr CountScore kMacroF1{"macro_f1", "f1", &f1, CountScore::Average:
 inline constexpr CountScore kMeanIou{"mean_iou", "iou", &iou, CountScore::Average::kMacro,
                                      /*takes_labels=*/false};
 
-/// A score of the classes or labels decided for (treadle::decided()): without a decision the most
-/// probable class (the first of equals), or the labels whose probability is
-/// above one half.
+/// A score of the classes or labels decided for: see decided().
 ///
 /// Micro: over all positions together; of labels all must be right. Macro: the mean over the
 /// classes that occur among the targets or the predictions, or over all labels, as scikit-learn

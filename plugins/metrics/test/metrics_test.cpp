@@ -327,7 +327,8 @@ EvaluatedRows rows_of(const at::Tensor& values, const at::Tensor& targets) {
   return evaluated_rows(TargetKind::kNumbers, values, targets);
 }
 
-Number value_of(std::string_view name, const TargetSpec& target, const EvaluatedRows& rows) {
+Number value_of(std::string_view name, const TargetSpec& target, EvaluatedRows rows) {
+  rows.prediction.kind = target.kind;
   const auto metric = make(name, target);
   update(*metric, rows, target);
   return metric->compute().values.at(0).value;
