@@ -86,6 +86,14 @@ CommunicationError no_server(const Rendezvous& rendezvous, const std::string& re
       rendezvous.is_served ? CommunicationError::kUnknownRank : 0);
 }
 
+/// Somebody has taken the connection.
+CommunicationError no_store(const Rendezvous& rendezvous, const std::string& reason) {
+  return CommunicationError(
+      rendezvous.address + ": does not answer as a group's meeting place (" + reason +
+          "); another program may listen there: choose another port, for all processes",
+      rendezvous.is_served ? CommunicationError::kUnknownRank : 0);
+}
+
 StorePointer open_server(const Rendezvous& rendezvous, const Waiting& waiting) {
   const auto [host, port] = host_and_port(rendezvous.address);
   c10d::TCPStoreOptions options;
@@ -104,7 +112,7 @@ StorePointer open_server(const Rendezvous& rendezvous, const Waiting& waiting) {
     if (options.isServer)
       throw CommunicationError(rendezvous.address + ": rank 0 cannot serve the group here (" +
                                words_of(error) + "); choose a free port of this host");
-    throw no_server(rendezvous, words_of(error));
+    throw no_store(rendezvous, words_of(error));
   }
 }
 

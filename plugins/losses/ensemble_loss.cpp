@@ -72,6 +72,8 @@ Prediction EnsembleLoss::do_prediction(const std::vector<at::Tensor>& outputs) c
   prediction.logits = at::Tensor();  // a mean of probabilities has none
   for (Prediction::Extra& extra : prediction.extras)
     extra.values = mean_of_members(extra.values);
+  if (prediction.crossed.defined())
+    prediction.crossed = mean_of_members(prediction.crossed.to(at::kFloat)).gt(0);
   return prediction;
 }
 

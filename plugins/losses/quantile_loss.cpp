@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/maximum.h>
@@ -52,9 +53,16 @@ at::Tensor Quantile::do_weight(const TargetBatch& target) const {
 
 Prediction Quantile::do_prediction(const std::vector<at::Tensor>& outputs) const {
   Prediction prediction;
-  const std::int64_t width = outputs[0].size(-1) / static_cast<std::int64_t>(quantiles_.size());
+  const auto count = static_cast<std::int64_t>(quantiles_.size());
+  std::vector<std::int64_t> sizes = outputs[0].sizes().vec();
+  sizes.back() /= count;
+  sizes.insert(sizes.end() - 1, count);
+  const at::Tensor by_level = outputs[0].reshape(sizes);  // [B, positions..., quantiles, width]
+  const at::Tensor ordered = std::get<0>(by_level.sort(-2));
+  if (count > 1)
+    prediction.crossed = ordered.ne(by_level).any(-1).any(-1);
   for (std::size_t i = 0; i < quantiles_.size(); ++i) {
-    const at::Tensor values = outputs[0].narrow(-1, static_cast<std::int64_t>(i) * width, width);
+    const at::Tensor values = ordered.select(-2, static_cast<std::int64_t>(i));
     if (quantiles_[i] == 0.5)
       prediction.values = values;
     else

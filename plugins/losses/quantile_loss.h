@@ -19,7 +19,10 @@ namespace treadle::losses {
 /// The mean runs over positions, width and quantiles. One output "quantiles"
 /// [B, positions..., Q * width]: the numbers of the first quantile, then those of the next.
 ///
-/// Predictions are the median; the other quantiles are extras: "q0.1", "q0.9".
+/// Predictions are the median; the other quantiles are extras: "q0.1", "q0.9". Nothing keeps the
+/// outputs of a network from crossing: they are put in order (V. Chernozhukov, I. Fernandez-Val, A.
+/// Galichon, "Quantile and Probability Curves Without Crossing", Econometrica 78, 2010), which no
+/// pinball loss is the larger for, and Prediction::crossed says where.
 class Quantile final : public Loss {
  public:
   explicit Quantile(const Config& config);

@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
                                                  {"dropout", 0.0}})}},
                              0.004,
                              15},
-                      Family{"TabNet", {{"model", network({{"use", "tabnet"}})}}, 0.02, 60, 128},
+                      Family{"TabNet", {{"model", network({{"use", "tabnet"}})}}, 0.02, 80, 128},
                       Family{"Saint",
                              {{"model", network({{"use", "saint"},
                                                  {"width", 8},

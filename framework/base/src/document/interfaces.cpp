@@ -25,6 +25,8 @@ const std::array kNames{
     InterfaceName{"schedule", "treadle.schedule/0",
                   "computes the learning rate as a function of the step"},
     InterfaceName{"metric", "treadle.metric/0", "computes a number that measures a model"},
+    InterfaceName{"output", "treadle.output/0",
+                  "acts on predictions: calibrates them, sets intervals, decides"},
     InterfaceName{"training", "treadle.training/0", "is the training loop"},
     InterfaceName{"sampler", "treadle.sampler/0",
                   "decides the order in which training rows are taken"},

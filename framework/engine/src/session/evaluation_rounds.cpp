@@ -10,6 +10,7 @@
 
 #include <treadle/core/components/state_bytes.h>
 #include <treadle/core/components/state_dict.h>
+#include <treadle/core/validation/prediction_state.h>
 
 #include "step/process_failure.h"
 
@@ -74,45 +75,13 @@ Batch batch_of(const StateDict& state) {
   return batch;
 }
 
-StateDict state_of(const Prediction& prediction) {
-  StateDict state;
-  state.put("kind", nlohmann::json(static_cast<int>(prediction.kind)));
-  put(state, std::string("values"), prediction.values);
-  put(state, std::string("logits"), prediction.logits);
-  put(state, std::string("decision"), prediction.decision);
-  put(state, std::string("samples"), prediction.samples);
-  nlohmann::json names = nlohmann::json::array();
-  for (const Prediction::Extra& extra : prediction.extras) {
-    put(state, name_of("extra", names.size()), extra.values);
-    state.put_number(name_of("level", names.size()), extra.level);
-    names.push_back(extra.name);
-  }
-  state.put("extras", std::move(names));
-  return state;
-}
-
-Prediction prediction_of(const StateDict& state) {
-  Prediction prediction;
-  prediction.kind = static_cast<TargetKind>(state.value("kind").get<int>());
-  prediction.values = get(state, "values");
-  prediction.logits = get(state, "logits");
-  prediction.decision = get(state, "decision");
-  prediction.samples = get(state, "samples");
-  for (const nlohmann::json& name : state.value("extras")) {
-    const std::size_t place = prediction.extras.size();
-    prediction.extras.push_back({name.get<std::string>(), get(state, name_of("extra", place)),
-                                 state.number(name_of("level", place))});
-  }
-  return prediction;
-}
-
 StateDict state_of(const EvaluatedBatch& evaluated) {
   StateDict state;
   state.put("batch", state_of(evaluated.batch));
   put(state, "outputs", evaluated.outputs);
   state.put("predictions", nlohmann::json(evaluated.predictions.size()));
   for (std::size_t i = 0; i < evaluated.predictions.size(); ++i)
-    state.put(name_of("prediction", i), state_of(evaluated.predictions[i]));
+    state.put(name_of("prediction", i), treadle::state_of(evaluated.predictions[i]));
   state.put("terms", nlohmann::json(evaluated.loss.terms.size()));
   for (std::size_t i = 0; i < evaluated.loss.terms.size(); ++i) {
     const BatchLoss::Term& term = evaluated.loss.terms[i];
@@ -128,7 +97,7 @@ EvaluatedBatch evaluated_of(const StateDict& state) {
   evaluated.batch = batch_of(state.part("batch"));
   evaluated.outputs = get_list(state, "outputs");
   for (std::size_t i = 0; i < state.value("predictions").get<std::size_t>(); ++i)
-    evaluated.predictions.push_back(prediction_of(state.part(name_of("prediction", i))));
+    evaluated.predictions.push_back(prediction_from(state.part(name_of("prediction", i))));
   for (std::size_t i = 0; i < state.value("terms").get<std::size_t>(); ++i) {
     evaluated.loss.terms.push_back({get(state, name_of("sum", i)), get(state, name_of("weight", i)),
                                     state.number(name_of("count", i))});

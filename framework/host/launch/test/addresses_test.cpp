@@ -57,6 +57,8 @@ TEST(OwnAddress, IsThatOfAnInterfaceOfThisHost) {
 TEST(OwnAddress, IsNotLoopbackForTheNameOfThisHost) {
   if (own_addresses().empty())
     GTEST_SKIP() << "this host has no network";
+  if (gethostbyname(host_name().c_str()) == nullptr)
+    GTEST_SKIP() << "this host does not know its own name";
   EXPECT_THAT(own_address_towards({host_name(), 29500}), Not(StartsWith("127.")));
 }
 

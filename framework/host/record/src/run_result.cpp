@@ -56,6 +56,22 @@ void describe(F& f, Of<F, DeviceResult> device) {
 }
 
 template <typename F>
+void describe(F& f, Of<F, OutputsResult::Stage> stage) {
+  f("name", stage.name);
+  f.unless_default("target", stage.target);
+  f.metrics("learned", stage.learned);
+}
+
+template <typename F>
+void describe(F& f, Of<F, OutputsResult> outputs) {
+  f("rows_from", outputs.rows_from);
+  f("rows", outputs.rows);
+  f("stages", outputs.stages);
+  f.metrics("metrics_without", outputs.metrics_without);
+  f.if_any("not_judged", outputs.not_judged);
+}
+
+template <typename F>
 void describe(F& f, Of<F, RunResult> result) {
   f("model_path", result.model_path);
   model_fields(f, result.training);
@@ -78,6 +94,7 @@ void describe(F& f, Of<F, RunResult> result) {
   f("environment", result.environment);
   f.if_any("plan", result.plan);
   f.if_any("search", result.search);
+  f.if_any("outputs", result.outputs);
   f("extensions", result.extensions);
 }
 

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include <treadle/base/error.h>
+#include <treadle/core/data/port_spec.h>
 #include <treadle/core/validation/set_aside.h>
 
 #include "components/document_metrics.h"
 #include "document/document_slots.h"
+#include "outputs/output_stages.h"
+#include "outputs/rows_for_outputs.h"
 
 // The make_...() functions are const and return fresh objects, since fits run at the same time.
 // Shared by all fits are the losses, whose const functions are thread-safe, and the data.
@@ -61,18 +65,47 @@ std::size_t DocumentComponents::shards() const {
 
 void DocumentComponents::make_plan() {
   if (dataset_.is_stream()) {
+    if (has_outputs(settled_.workflow)) {
+      throw DataError(
+          "the training rows are only read in their order, and \"outputs\" learn from rows that "
+          "are set aside; leave \"outputs\" out, or choose data that is read at random");
+    }
     plan_ = dataset_.plan_of_stream();
     return;
   }
-  if (!settled_.workflow.resolved.contains("validation")) {
+  if (settled_.workflow.resolved.contains("validation")) {
+    plan_ = make_in<CrossValidator>(runtime_, settled_.workflow.slot("validation"), "validation")
+                ->plan(split_request());
+  } else {
     Fold all;
     all.name = "all";
     all.training = all_rows_but(rows().rows(), {});
     plan_.folds = {std::move(all)};
-    return;
   }
-  plan_ = make_in<CrossValidator>(runtime_, settled_.workflow.slot("validation"), "validation")
-              ->plan(split_request());
+  if (has_outputs(settled_.workflow))
+    set_rows_aside_for_outputs(settled_.workflow, split_request(), plan_);
+}
+
+bool DocumentComponents::keeps_predictions() const {
+  // Numbers that are kept for nothing but predictions.csv.
+  constexpr double kMost = 2e7;
+  if (keeps_predictions_ || has_outputs(settled_.workflow))
+    return true;
+  if (!settled_.workflow.resolved.contains("validation") || dataset_.is_stream() ||
+      !dataset_.has_rows() || settled_.workflow.resolved.contains("search"))
+    return false;
+  double numbers = 0;
+  for (const TargetSpec& target : data_spec().targets) {
+    double of_row =
+        target.kind == TargetKind::kClasses ? static_cast<double>(target.class_count()) : 1;
+    for (const std::int64_t size : target.shape) {
+      if (size == kVaries)
+        return false;
+      of_row *= static_cast<double>(size);
+    }
+    numbers += of_row;
+  }
+  return numbers * static_cast<double>(rows().rows()) <= kMost;
 }
 
 SplitRequest DocumentComponents::split_request() const {

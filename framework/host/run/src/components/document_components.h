@@ -75,7 +75,9 @@ class DocumentComponents {
   /// Where models are trained and evaluated. Transforms and metrics work on the CPU.
   const RunDevice& device() const { return settled_.device; }
   const DataSpec& data_spec() const { return dataset_.spec(); }
-  bool keeps_predictions() const { return keeps_predictions_; }
+  /// Whether the metrics of the report keep what is predicted: where somebody needs it, and of
+  /// validated rows where it is little.
+  bool keeps_predictions() const;
 
   TrainingPlan training_plan() const { return training_plan_of(runtime_, settled_.workflow); }
 

@@ -95,8 +95,10 @@ std::vector<Metric> report_metrics(const DocumentComponents& components,
     std::move(parts.begin(), parts.end(), std::back_inserter(metrics));
   }
   // Behind all others, so that those have the same places with and without.
-  if (components.keeps_predictions())
-    metrics.push_back(started(targets, std::make_unique<CollectedPredictions>(), 0));
+  if (components.keeps_predictions()) {
+    std::vector<Metric> collecting = make_collecting_metrics(components);
+    std::move(collecting.begin(), collecting.end(), std::back_inserter(metrics));
+  }
   return metrics;
 }
 
@@ -110,6 +112,14 @@ std::vector<Metric> make_metrics(const DocumentComponents& components) {
                                 make_in<MetricComputer>(components.runtime(), slot, "metrics"),
                                 target));
   }
+  return metrics;
+}
+
+std::vector<Metric> make_collecting_metrics(const DocumentComponents& components) {
+  const std::vector<TargetSpec>& targets = components.data_spec().targets;
+  std::vector<Metric> metrics;
+  for (std::size_t target = 0; target < targets.size(); ++target)
+    metrics.push_back(started(targets, std::make_unique<CollectedPredictions>(), target));
   return metrics;
 }
 

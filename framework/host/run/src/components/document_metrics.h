@@ -16,6 +16,8 @@ std::vector<Metric> make_metrics(const DocumentComponents& components);
 /// The report's metrics beside them (confusion matrix, residuals), as far as plugins offer them and
 /// such targets allow them.
 std::vector<Metric> make_report_metrics(const DocumentComponents& components);
+/// A CollectedPredictions for each target. Throws a DataError where a target has a varying length.
+std::vector<Metric> make_collecting_metrics(const DocumentComponents& components);
 /// Sentences on those that cannot be had.
 std::vector<std::string> missing_report_metrics(const DocumentComponents& components);
 

@@ -47,7 +47,7 @@ class ObjectiveOfRows {
       : metrics_(make_metrics(components)),
         objective_(std::move(objective)),
         target_(components.data_spec().targets.front()),
-        dtype_(rows.values.scalar_type()) {
+        dtype_(rows.prediction.values.scalar_type()) {
     batch_.rows = rows.rows;
     batch_.original_targets = {rows.targets};
     batch_.targets = batch_.original_targets;
@@ -136,7 +136,9 @@ bool StudyEnsemble::begins(const FitId& fit) {
 
 /// From the records of its fits, which were written with predictions behind all other metrics.
 StudyEnsemble::Candidate StudyEnsemble::candidate(std::int64_t number) const {
-  const std::string place = std::to_string(make_report_metrics(run_.components()).size());
+  const std::vector<Metric> metrics = make_report_metrics(run_.components());
+  const std::size_t collecting = run_.components().keeps_predictions() ? 1 : 0;  // of one target
+  const std::string place = std::to_string(metrics.size() - collecting);
   CollectedPredictions all;
   all.start(run_.components().data_spec().targets.front());
   double epochs = 0;
@@ -158,7 +160,7 @@ void StudyEnsemble::choose() {
   std::vector<at::Tensor> candidates;
   for (const std::int64_t number : study_.candidates()) {
     trials.push_back(candidate(number));
-    candidates.push_back(trials.back().predicted.values);
+    candidates.push_back(trials.back().predicted.prediction.values);
   }
   if (candidates.empty())
     return;
@@ -201,7 +203,7 @@ void StudyEnsemble::weigh() {
   CollectedPredictions::Rows rows;
   for (const Member* const member : members) {
     rows = candidate(member->trial).predicted;
-    predictions.push_back(rows.values);
+    predictions.push_back(rows.prediction.values);
   }
   ObjectiveOfRows objective(run_.components(), settings_.objective, rows);
   at::Tensor predicted;

@@ -12,7 +12,7 @@ namespace treadle::internal {
 /// the predictions of the folds of a cross-validation come together, are stored with each fit and
 /// are there again after a resume. They are what the members of an ensemble are chosen by.
 ///
-/// Its memory grows with the rows: a number for each class and row, and the target.
+/// Its memory grows with the rows: all numbers that are predicted for them, and the target.
 class CollectedPredictions final : public MetricComputer {
  public:
   ~CollectedPredictions() override;
@@ -20,7 +20,8 @@ class CollectedPredictions final : public MetricComputer {
   /// All of it, in the order of the rows in the data. On the CPU.
   struct Rows {
     at::Tensor rows;    ///< int64 [N]; a row that was in several validation parts is there as often
-    at::Tensor values;  ///< as Prediction::values: [N, positions..., width]
+    at::Tensor groups;  ///< int64 [N]; undefined where the data has none
+    Prediction prediction;
     at::Tensor targets;  ///< as TargetBatch::values: [N, target.shape...]
     at::Tensor weights;  ///< [N, positions...]; undefined: 1 each
   };
@@ -37,9 +38,10 @@ class CollectedPredictions final : public MetricComputer {
   StateDict do_state() const override;
   void do_load_state(const StateDict& state) override;
 
-  // A tensor for each batch.
+  // One for each batch.
   std::vector<at::Tensor> rows_;
-  std::vector<at::Tensor> values_;
+  std::vector<at::Tensor> groups_;  // none where the data has none
+  std::vector<Prediction> predictions_;
   std::vector<at::Tensor> targets_;
   std::vector<at::Tensor> weights_;  // none where each counts 1
 };

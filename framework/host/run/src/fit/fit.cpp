@@ -97,7 +97,7 @@ void Fit::prepare_transforms(const StateDict* saved) {
   }
   const EvaluatedRows data = components_.dataset().evaluated();
   known_groups_ = KnownGroups(transforms(), data.names);
-  for (const RowList* const used : {&rows_.training, &rows_.validation, &rows_.test})
+  for (const RowList* const used : {&rows_.training, &rows_.validation, &rows_.test, &rows_.outputs})
     known_groups_.expect_known(data, *used);
   preparation_ = engine::BatchPreparation(rows.spec(), transforms(), components_.preparation());
 }
@@ -448,6 +448,18 @@ engine::ValidationResult Fit::test(std::stop_token stop) {
   const std::vector<TargetMetric> extra = views(tested_metrics_);
   setup.metrics.insert(setup.metrics.end(), extra.begin(), extra.end());
   return engine::validate(setup, std::move(stop));
+}
+
+std::vector<Metric> Fit::predict_for_outputs(std::stop_token stop) {
+  const StreamScope on_stream(stream_);
+  engine::BatchPipeline rows(components_.rows(), rows_.outputs, preparation_, to_evaluate(),
+                             random_.part("outputs", 0));
+  std::vector<Metric> collecting = make_collecting_metrics(components_);
+  engine::SessionSetup setup = setup_;
+  setup.validation = &rows;
+  setup.metrics = views(collecting);
+  engine::validate(setup, std::move(stop));
+  return collecting;
 }
 
 void Fit::ready(const std::vector<Metric>& metrics, const std::vector<Metric>& report_metrics,

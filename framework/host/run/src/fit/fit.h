@@ -30,6 +30,7 @@ struct FitRows {
   /// Not 0: a refit of exactly so many epochs.
   std::int64_t fixed_epochs = 0;
   RowList test = {};  ///< empty: this training's model is not tested
+  RowList outputs = {};  ///< training rows that are set aside for output stages
 };
 
 /// The training that a Fit prepares.
@@ -80,6 +81,10 @@ class Fit {
   /// On the test rows, with the same metrics, anew. Expects test rows, and that training is over.
   engine::ValidationResult test(std::stop_token stop);
 
+  /// What the trained model predicts for the rows that are set aside for output stages: a
+  /// CollectedPredictions for each target. Expects such rows.
+  std::vector<Metric> predict_for_outputs(std::stop_token stop);
+
   /// The windows of a loop that evaluates each batch before it trains on it; nothing for other
   /// loops.
   std::optional<AdaptationRecord> adaptation() const;
@@ -96,6 +101,8 @@ class Fit {
   const ModelSpec& model_spec() const { return model_spec_; }
   /// Transforms, fitted losses and data dictionaries.
   StateDict preprocessing() const;
+  /// What the document's metrics took of the training rows.
+  const FittedMetrics& fitted_metrics() const { return fitted_metrics_; }
   /// Whether the loss is in other units than the data's targets.
   bool transforms_targets() const;
   /// The report's metrics with their rows, so that folds can be put together: of the test rows

@@ -61,6 +61,9 @@ struct PlannedFit {
 struct CompletedFit {
   FitResult result;
   std::vector<Metric> report_metrics;  ///< so that folds can be put together
+  /// See Fit::predict_for_outputs(); empty where no rows are set aside.
+  std::vector<Metric> for_outputs = {};
+  FittedMetrics fitted_metrics = {};
   ModelDrawing drawing = {};           ///< of a fit that is drawn
 };
 

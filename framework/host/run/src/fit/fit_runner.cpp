@@ -21,6 +21,7 @@
 #include "fit/derived_network.h"
 #include "fit/fit_record.h"
 #include "model/saved_model.h"
+#include "outputs/output_stages.h"
 #include "result/fit_results.h"
 #include "runtime/run_record.h"
 
@@ -607,6 +608,12 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   if (is_tested) {
     result.test = evaluation_result(context.saying_where([&] { return fit.test(stop); }));
   }
+  StateDict outputs_state;
+  if (!node.fit.rows->outputs.empty()) {
+    finished.for_outputs = context.saying_where([&] { return fit.predict_for_outputs(stop); });
+    for (std::size_t i = 0; i < finished.for_outputs.size(); ++i)
+      outputs_state.put(std::to_string(i), finished.for_outputs[i].computer->state());
+  }
   StateDict report_state;
   // Metrics that outlive the fit, with the state of its own; saved as well, so that a resumed run
   // can pool the folds of earlier processes.
@@ -631,6 +638,11 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
                nlohmann::json{{"parts", finished.drawing.parts}, {"svg", finished.drawing.svg}});
   }
   record.put("report_metrics", std::move(report_state));
+  if (has_outputs(fit.components().workflow())) {
+    record.put("for_outputs", std::move(outputs_state));
+    fit.fitted_metrics().save_in(record);
+    finished.fitted_metrics = fit.fitted_metrics();
+  }
   if (node.fit.keeps_weights)
     record.put(kWeights, module_state(fit.model()));
   engine::count_fetched(record, &run_.timeline);
@@ -663,6 +675,10 @@ void FitRunner::take_over(const Node& node, const DocumentComponents& components
   StateDict record;
   record.put("result", to_json(result));
   record.put("report_metrics", other.part("report_metrics"));
+  for (const char* const part : {"for_outputs", "metrics"}) {
+    if (other.has_part(part))
+      record.put(part, other.part(part));
+  }
   record.put("run", run_.conditions().marks(run_.log.rows_of(path, 0), node.identity));
   write_record(path, record);
   CompletedFit finished = completed_from(record, path, components);
@@ -776,6 +792,14 @@ CompletedFit FitRunner::completed_from(const StateDict& record, const std::strin
     const std::string key = std::to_string(i);
     if (metrics.has_part(key))
       finished.report_metrics[i].computer->load_state(metrics.part(key));
+  }
+  finished.fitted_metrics.load_from(record);
+  if (!record.has_part("for_outputs") || record.part("for_outputs").empty())
+    return finished;
+  finished.for_outputs = make_collecting_metrics(components);
+  for (std::size_t i = 0; i < finished.for_outputs.size(); ++i) {
+    finished.for_outputs[i].computer->load_state(
+        record.part("for_outputs").part(std::to_string(i)));
   }
   return finished;
 }

@@ -21,6 +21,7 @@
 #include <treadle/host/run/state_folder.h>
 #include <treadle/tensor/safetensors.h>
 
+#include "outputs/output_stages.h"
 #include "store/model_bundle.h"
 
 namespace treadle::internal {
@@ -121,6 +122,7 @@ std::string text_of(const std::filesystem::path& path) {
 // A bundle holds its members as a part of its preprocessing, each with its document and weights,
 // and beside them the run's ensemble.json.
 constexpr const char* kEnsemble = "ensemble";
+constexpr const char* kOutputs = "outputs";
 constexpr const char* kRecord = "record";
 constexpr const char* kMemberDocument = "workflow";
 constexpr const char* kMemberPreprocessing = "preprocessing";
@@ -206,6 +208,8 @@ SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& 
     return resolve_workflow(document, runtime.schemas());
   });
   SavedModel model{std::move(workflow), std::move(bundle.preprocessing), std::move(bundle.weights)};
+  if (model.preprocessing.has_part(kOutputs))
+    model.outputs = model.preprocessing.part(kOutputs);
   if (!model.preprocessing.has_part(kEnsemble))
     return model;
   const StateDict& ensemble = model.preprocessing.part(kEnsemble);
@@ -239,6 +243,8 @@ SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path&
   ResolvedWorkflow workflow = read_model_document(runtime, saved, device);
   SavedModel model{std::move(workflow), read_preprocessing(saved),
                    read_safetensors(saved / "model.safetensors").tensors};
+  if (has_outputs(model.workflow))
+    model.outputs = read_state_folder(RunFolder::outputs_of(saved));
   std::optional<ListedEnsemble> ensemble = ensemble_in(saved);
   if (!ensemble)
     return model;
@@ -333,6 +339,9 @@ void export_model(const std::filesystem::path& run_folder, const std::filesystem
     }
     preprocessing.put(internal::kEnsemble, std::move(packed));
   }
+  const std::filesystem::path outputs = RunFolder::outputs_of(run_folder);
+  if (std::filesystem::exists(outputs))
+    preprocessing.put(internal::kOutputs, read_state_folder(outputs));
   internal::write_model_bundle(
       file, {internal::text_of(internal::model_document(run_folder)),
              std::filesystem::exists(lock) ? internal::text_of(lock) : PluginLock().text(),

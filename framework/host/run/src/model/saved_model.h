@@ -26,6 +26,8 @@ struct SavedModel {
   ResolvedWorkflow workflow;
   StateDict preprocessing;
   NamedTensors weights;
+  /// Of its output stages; empty where it has none.
+  StateDict outputs = {};
   /// Of an ensemble: the models that predict in place of this one, and how their predictions become
   /// one.
   std::vector<SavedModel> members = {};

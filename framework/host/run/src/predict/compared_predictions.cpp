@@ -47,7 +47,11 @@ struct WholeModel : internal::RestoredModel {
   WholeModel(const Runtime& runtime, internal::SavedModel stored)
       : WholeModel(runtime, std::move(stored.members), std::move(stored.pool), std::move(stored)) {}
 
-  void predict(const internal::EvaluatedRows& data, const RowList& rows, const Visit& visit) const {
+  void predict(const internal::EvaluatedRows& data, const RowList& rows,
+               const Visit& visit_predictions) const {
+    const Visit visit = [&](const Predictions& predictions, const Batch& batch) {
+      visit_predictions(outputs.apply(predictions, batch), batch);
+    };
     if (members_.empty()) {
       evaluate(data, rows, visit);
       return;

@@ -23,9 +23,10 @@ namespace {
 /// A single step as the first of one: [B, width] as [B, 1, width].
 void give_steps(Predictions& predictions) {
   for (Prediction& prediction : predictions) {
-    for_each_tensor(prediction, [](at::Tensor& values, std::int64_t rows) {
-      if (values.dim() == rows + 2)
-        values = values.unsqueeze(rows + 1);
+    if (prediction.values.dim() > 2)
+      continue;
+    for_each_tensor(prediction, [](at::Tensor& tensor, std::int64_t rows) {
+      tensor = tensor.unsqueeze(rows + 1);
     });
   }
 }

@@ -15,8 +15,20 @@
 namespace treadle::internal {
 namespace {
 
-/// The shortest text that reads back as the same number in the precision it was computed in; more
-/// digits would be invented.
+void add_position(std::int64_t place, at::IntArrayRef positions, std::string& text) {
+  std::vector<std::int64_t> index(positions.size());
+  for (std::size_t i = positions.size(); i-- > 0; place /= positions[i])
+    index[i] = place % positions[i];
+  for (const std::int64_t at : index)
+    text += "," + std::to_string(at);
+}
+
+at::Tensor wide(const at::Tensor& tensor) {
+  return tensor.to(at::kDouble).contiguous();
+}
+
+}  // namespace
+
 std::string number_text(double value, at::ScalarType computed_in) {
   std::array<char, 32> digits;
   char* const begin = digits.data();
@@ -26,38 +38,6 @@ std::string number_text(double value, at::ScalarType computed_in) {
                        : std::to_chars(begin, limit, static_cast<float>(value)).ptr;
   return {begin, end};
 }
-
-void add_position(std::int64_t place, at::IntArrayRef positions, std::string& text) {
-  std::vector<std::int64_t> index(positions.size());
-  for (std::size_t i = positions.size(); i-- > 0; place /= positions[i])
-    index[i] = place % positions[i];
-  for (const std::int64_t at : index)
-    text += "," + std::to_string(at);
-}
-
-/// Where a quantile is above one of a higher level, at any of the width's numbers:
-/// [B, positions...]; undefined where there are not two quantiles.
-at::Tensor crossing(const Prediction& prediction) {
-  std::vector<const Prediction::Extra*> quantiles;
-  for (const Prediction::Extra& extra : prediction.extras) {
-    if (!std::isnan(extra.level))
-      quantiles.push_back(&extra);
-  }
-  std::sort(quantiles.begin(), quantiles.end(),
-            [](const auto* a, const auto* b) { return a->level < b->level; });
-  at::Tensor crosses;
-  for (std::size_t i = 1; i < quantiles.size(); ++i) {
-    const at::Tensor here = quantiles[i - 1]->values.gt(quantiles[i]->values).any(-1);
-    crosses = crosses.defined() ? crosses.logical_or_(here) : here;
-  }
-  return crosses;
-}
-
-at::Tensor wide(const at::Tensor& tensor) {
-  return tensor.to(at::kDouble).contiguous();
-}
-
-}  // namespace
 
 PredictionWriter::PredictionWriter(FileWriter& file, const std::vector<TargetSpec>& targets,
                                    const std::vector<PortSpec>& inputs, Contents contents)
@@ -95,10 +75,10 @@ void PredictionWriter::write(const Predictions& predictions, const Batch& batch)
   }
   std::vector<Shown> shown;
   at::Tensor crosses;
-  for (const Prediction& prediction : predictions) {
-    shown.emplace_back(prediction);
-    if (const at::Tensor of_target = crossing(prediction); of_target.defined())
-      crosses = crosses.defined() ? crosses.logical_or_(of_target) : of_target;
+  for (std::size_t target = 0; target < predictions.size(); ++target) {
+    shown.emplace_back(predictions[target], targets_[target].kind);
+    if (const at::Tensor& of_target = predictions[target].crossed; of_target.defined())
+      crosses = crosses.defined() ? crosses.logical_or(of_target) : of_target;
   }
   const at::IntArrayRef sizes = shown.front().values.sizes();
   const at::IntArrayRef positions = sizes.slice(1, sizes.size() - 2);
@@ -129,8 +109,13 @@ void PredictionWriter::write(const Predictions& predictions, const Batch& batch)
   file_.write(text);
 }
 
-PredictionWriter::Shown::Shown(const Prediction& prediction)
+PredictionWriter::Shown::Shown(const Prediction& prediction, TargetKind kind)
     : values(wide(prediction.values)), computed_in(prediction.values.scalar_type()) {
+  if (kind == TargetKind::kClasses || kind == TargetKind::kLabels) {
+    Prediction of_kind = prediction;
+    of_kind.kind = kind;
+    decided = treadle::decided(of_kind).to(at::kLong).contiguous();
+  }
   for (const Prediction::Extra& extra : prediction.extras)
     extras.push_back(wide(extra.values));
   for (std::int64_t i = 0; prediction.samples.defined() && i < prediction.samples.size(0); ++i)
@@ -182,8 +167,13 @@ std::vector<std::string> PredictionWriter::predicted_columns(const Predictions& 
       columns.push_back(is_named_as_data ? target.name : column(i, "predicted"));
     if (!shows_values(target))
       continue;
-    for (const std::string& name : target.class_names)
+    for (const std::string& name : target.class_names) {
       columns.push_back(is_named_as_data ? name : column(i, "p(" + name + ")"));
+      if (is_named_as_data)
+        continue;
+      for (const Prediction::Extra& extra : predictions[i].extras)
+        columns.push_back(column(i, extra.name + "(" + name + ")"));
+    }
   }
   return columns;
 }
@@ -234,14 +224,14 @@ void PredictionWriter::add_target(std::size_t target, const Shown& shown, std::i
   const double* const here = shown.values.data_ptr<double>() + place * width;
   const TargetSpec& spec = targets_[target];
   if (spec.kind == TargetKind::kClasses && contents_ != Contents::kDistribution) {
-    const auto best = static_cast<std::size_t>(std::max_element(here, here + width) - here);
-    text += "," + csv_field(spec.class_names[best]);
+    const auto index = static_cast<std::size_t>(shown.decided.data_ptr<std::int64_t>()[place]);
+    text += "," + csv_field(spec.class_names[index]);
   }
   const bool with_values = shows_values(spec);
   const bool is_answer = spec.kind == TargetKind::kLabels && contents_ == Contents::kTargets;
   for (std::int64_t k = 0; k < width; ++k) {
     if (is_answer) {
-      text += here[k] > 0.5 ? ",1" : ",0";
+      text += shown.decided.data_ptr<std::int64_t>()[place * width + k] != 0 ? ",1" : ",0";
     } else if (with_values) {
       text += "," + number_text(here[k], shown.computed_in);
     }

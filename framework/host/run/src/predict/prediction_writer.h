@@ -14,6 +14,10 @@
 
 namespace treadle::internal {
 
+/// The shortest text that reads back as the same number in the precision it was computed in; more
+/// digits would be invented.
+std::string number_text(double value, at::ScalarType computed_in);
+
 /// Writes predictions as CSV: a row per position of a target, so per row of the data where the
 /// targets have no positions of their own. Padding has no row.
 class PredictionWriter {
@@ -50,9 +54,10 @@ class PredictionWriter {
  private:
   /// A prediction as it is written: converted once for a batch, not for each position.
   struct Shown {
-    explicit Shown(const Prediction& prediction);
+    Shown(const Prediction& prediction, TargetKind kind);
 
-    at::Tensor values;  // float64 [B, positions..., width]
+    at::Tensor values;   // float64 [B, positions..., width]
+    at::Tensor decided;  // int64 [B, positions...] of classes, [B, positions..., C] of labels
     std::vector<at::Tensor> extras;
     std::vector<at::Tensor> samples;
     at::ScalarType computed_in;

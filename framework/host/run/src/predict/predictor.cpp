@@ -130,6 +130,10 @@ struct Predictor::Impl : internal::RestoredModel {
   /// For rows as the training data has them, as many as there are; their groups have the training's
   /// numbers. `samples` may be null.
   Predictions predict_rows(const Batch& rows, const engine::DrawRequest* samples) const {
+    return outputs.apply(predict_without_outputs(rows, samples), rows);
+  }
+
+  Predictions predict_without_outputs(const Batch& rows, const engine::DrawRequest* samples) const {
     if (!members.empty())
       return pooled(rows);
     const at::NoGradGuard no_gradients;
@@ -153,12 +157,22 @@ struct Predictor::Impl : internal::RestoredModel {
     return all;
   }
 
+  /// Without the outputs of the ensemble.
   Predictions pooled(const Batch& rows) const {
     std::vector<at::Tensor> of_members;
     for (const std::unique_ptr<Impl>& member : members)
-      of_members.push_back(member->predict_rows(rows, nullptr).front().values);
+      of_members.push_back(member->predict_without_outputs(rows, nullptr).front().values);
     const TargetKind kind = components.data_spec().targets.front().kind;
     return {{kind, pool(kind, of_members)}};
+  }
+
+  /// `visit` with what outputs make of the predictions.
+  Visit with_outputs(Visit visit) const {
+    if (outputs.empty())
+      return visit;
+    return [this, visit = std::move(visit)](const Predictions& predictions, const Batch& batch) {
+      visit(outputs.apply(predictions, batch), batch);
+    };
   }
 
   /// `visit` with the predictions of the ensemble, for rows that are read again.
@@ -188,10 +202,10 @@ struct Predictor::Impl : internal::RestoredModel {
     internal::EvaluatedRows evaluated{rows, rows, provider.ask<GroupNames>()};
     std::unique_ptr<SampleReader> samples;
     if (rows == nullptr)
-      return over_stream(provider, visiting(evaluated), drawn);
+      return over_stream(provider, with_outputs(visiting(evaluated)), drawn);
     if ((samples = samples_of(*rows)) != nullptr)
       evaluated.rows = rows = samples.get();
-    const Visit visit = of_ensemble(visiting(evaluated), *rows);
+    const Visit visit = of_ensemble(with_outputs(visiting(evaluated)), *rows);
     return evaluate(evaluated, RowList::range(0, rows->rows()), visit,
                     internal::request_of(drawn).get());
   }
@@ -256,12 +270,13 @@ Predictions Predictor::predict(std::span<const at::Tensor> inputs,
   batch.rows = at::arange(inputs.front().size(0), at::kLong);
   batch.groups = impl_->groups.numbers_of(options.groups, batch.size());
   if (!impl_->members.empty())
-    return impl_->pooled(batch);
+    return impl_->outputs.apply(impl_->pooled(batch), batch);
   engine::BatchPreparation::Memory memory;
   impl_->preparation.before_transfer(batch, ApplyContext{}, memory);
   const auto request = internal::request_of(options.samples);
   return internal::within_memory_of(impl_->components.device(), [&] {
-    return engine::predict(impl_->setup(impl_->preparation, request.get()), batch);
+    return impl_->outputs.apply(
+        engine::predict(impl_->setup(impl_->preparation, request.get()), batch), batch);
   });
 }
 

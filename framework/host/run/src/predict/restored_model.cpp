@@ -61,6 +61,10 @@ RestoredModel::RestoredModel(const Runtime& runtime, SavedModel stored, Use use)
   load_module_state(*model, weights);
   within_memory_of(components.device(), [&] { model->to(components.device().device()); });
   model->eval();
+  if (!stored.outputs.empty()) {  // else the model of a fold, or a member
+    outputs = OutputStages(runtime, components.workflow(), components.data_spec().targets);
+    outputs.load_state(stored.outputs);
+  }
   auto* const prepares = dynamic_cast<PreparesForInference*>(model.get());
   if (prepares != nullptr && use == Use::kWholeBatches)
     prepares->prepare_for_inference();

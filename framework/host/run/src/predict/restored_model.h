@@ -27,6 +27,7 @@
 #include "data/known_groups.h"
 #include "evaluation/fitted_metrics.h"
 #include "model/saved_model.h"
+#include "outputs/output_stages.h"
 
 namespace treadle::internal {
 
@@ -76,6 +77,7 @@ struct RestoredModel {
   ModelSpec model_spec;
   std::optional<Objective> objective;
   std::shared_ptr<Model> model;
+  OutputStages outputs;
 };
 
 /// Rethrows the exception in flight, as restored() has it.

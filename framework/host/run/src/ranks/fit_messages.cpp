@@ -183,7 +183,7 @@ json to_json(const PlannedFit& fit) {
   return {{"id", to_json(fit.id)},
           {"rows",
            {to_json(fit.rows->training), to_json(fit.rows->validation), to_json(fit.rows->test),
-            fit.rows->fixed_epochs}},
+            fit.rows->fixed_epochs, to_json(fit.rows->outputs)}},
           {"workflow", fit.workflow ? fit.workflow->resolved : json()},
           {"start", std::move(start)},
           {"baseline", fit.baseline},
@@ -199,7 +199,8 @@ PlannedFit planned_fit_from(
   FitRows of_fit{.training = rows_from(rows.at(0)),
                  .validation = rows_from(rows.at(1)),
                  .fixed_epochs = rows.at(3).get<std::int64_t>(),
-                 .test = rows_from(rows.at(2))};
+                 .test = rows_from(rows.at(2)),
+                 .outputs = rows_from(rows.at(4))};
   PlannedFit fit{fit_id_from(json.at("id")), std::make_shared<const FitRows>(std::move(of_fit))};
   if (!json.at("workflow").is_null())
     fit.workflow = workflow_of(json.at("workflow"));

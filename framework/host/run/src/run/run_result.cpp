@@ -9,9 +9,12 @@
 
 #include <treadle/base/atomic_file.h>
 #include <treadle/host/run/report.h>
+#include <treadle/host/run/state_folder.h>
 
 #include "components/document_metrics.h"
 #include "events/trace.h"
+#include "outputs/judged_outputs.h"
+#include "outputs/predictions_file.h"
 #include "result/data_facts.h"
 #include "result/fit_results.h"
 #include "result/plan_record.h"
@@ -26,17 +29,31 @@
 namespace treadle::internal {
 namespace {
 
+/// The report's metrics of a fold, as outputs leave them.
+const std::vector<Metric>& report_metrics_of(const CrossValidation& plan,
+                                             const JudgedOutputs& outputs, std::size_t fold) {
+  const JudgedOutputs::Fit* const judged = outputs.fold(fold);
+  return judged != nullptr ? judged->report_metrics : plan.folds()[fold].report_metrics;
+}
+
+const FitResult& result_of(const CrossValidation& plan, const JudgedOutputs& outputs,
+                           std::size_t fold) {
+  const JudgedOutputs::Fit* const judged = outputs.fold(fold);
+  return judged != nullptr ? judged->result : plan.folds()[fold].result;
+}
+
 /// The tables of all folds put together.
 std::vector<ResultTable> pooled_tables(const DocumentComponents& components,
-                                       const std::vector<CompletedFit>& folds) {
+                                       const CrossValidation& plan, const JudgedOutputs& outputs) {
   std::vector<MetricTable> tables;
   const std::vector<Metric> report_metrics = make_report_metrics(components);
   for (std::size_t index = 0; index < report_metrics.size(); ++index) {
     const Metric& metric = report_metrics[index];
     bool any = false;
-    for (const CompletedFit& fold : folds) {
-      if (index < fold.report_metrics.size()) {
-        metric.computer->merge(*fold.report_metrics[index].computer);
+    for (std::size_t fold = 0; fold < plan.folds().size(); ++fold) {
+      const std::vector<Metric>& of_fold = report_metrics_of(plan, outputs, fold);
+      if (index < of_fold.size()) {
+        metric.computer->merge(*of_fold[index].computer);
         any = true;
       }
     }
@@ -74,10 +91,13 @@ std::vector<BaselineResult> baseline_results(const CrossValidation& plan) {
 }
 
 /// The chosen fit's result, and what the folds came to together.
-RunResult result_of_fits(const RunParts& run, const CrossValidation& plan) {
+RunResult result_of_fits(const RunParts& run, const CrossValidation& plan,
+                         const JudgedOutputs& outputs) {
   const std::vector<CompletedFit>& folds = plan.folds();
   RunResult result;
-  const FitResult& chosen = plan.chosen().result;
+  const FitResult& chosen = !plan.plan().refit ? result_of(plan, outputs, 0)
+                            : outputs.refit() != nullptr ? outputs.refit()->result
+                                                         : plan.chosen().result;
   if (plan.has_single_model()) {
     result.training = chosen;
     result.model_path = run.folder.weights().filename().string();
@@ -89,22 +109,25 @@ RunResult result_of_fits(const RunParts& run, const CrossValidation& plan) {
   }
   // One fold is a plan of folds as well, where a model of all rows follows.
   if (folds.size() > 1 || plan.plan().refit) {
-    std::vector<FitResult> results = results_of(folds);
-    for (std::size_t i = 0; i < results.size(); ++i)
-      results[i].name = plan.plan().folds[i].name;
+    std::vector<FitResult> results;
+    for (std::size_t i = 0; i < folds.size(); ++i) {
+      results.push_back(result_of(plan, outputs, i));
+      results.back().name = plan.plan().folds[i].name;
+    }
     CrossValidationResult& summary =
         result.cross_validation.emplace(summarize_folds(std::move(results)));
     for (std::size_t i = 0; i < folds.size() && !plan.inner(i).empty(); ++i)
       summary.inner.push_back(summarize_folds(results_of(plan.inner(i))));
-    result.tables = pooled_tables(run.components(), folds);
+    result.tables = pooled_tables(run.components(), plan, outputs);
   } else {
     // One fold's tables, those of the document's own metrics among them.
-    const FitResult& fold = folds.front().result;
+    const FitResult& fold = result_of(plan, outputs, 0);
     if (const std::optional<EvaluationResult>& part = fold.validation ? fold.validation : fold.test)
       result.tables = part->tables;
     if (result.training.validation)
       result.training.validation->tables.clear();
   }
+  result.outputs = outputs.record();
   result.baselines = baseline_results(plan);
   result.plan = plan_record(run.components().split_request(), plan.plan());
   return result;
@@ -180,6 +203,24 @@ void leave_ensemble(const RunFolder& folder, const std::optional<EnsembleResult>
     std::filesystem::remove_all(other);
 }
 
+/// What the models of the folds predict for the rows that measure them.
+void write_predictions(const RunParts& run, const CrossValidation& plan,
+                       const JudgedOutputs& outputs) {
+  std::vector<FoldPredictions> folds;
+  for (std::size_t i = 0; i < plan.folds().size(); ++i) {
+    if (auto kept = kept_in(report_metrics_of(plan, outputs, i)))
+      folds.push_back({plan.plan().folds[i].name, *std::move(kept)});
+  }
+  if (!folds.empty())
+    write_predictions_file(run.folder.path() / "predictions.csv", run.components(), folds);
+}
+
+void write_outputs(const RunParts& run, const CrossValidation& plan,
+                   const JudgedOutputs& outputs) {
+  if (!outputs.stages().empty() && plan.has_single_model())
+    write_state_folder(RunFolder::outputs_of(run.folder.path()), outputs.stages().state());
+}
+
 }  // namespace
 
 RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Study* study,
@@ -191,7 +232,9 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
     names.insert(names.end(), of_members.begin(), of_members.end());
     members = ensemble->record();
   }
-  RunResult result = result_of_fits(run, plan);
+  const ResolvedWorkflow& made_by = study != nullptr ? study->best_document() : run.workflow();
+  const JudgedOutputs outputs(run, made_by, plan);
+  RunResult result = result_of_fits(run, plan, outputs);
   if (study != nullptr)
     result.search = study->record();
   if (ensemble != nullptr) {
@@ -208,6 +251,8 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
                             write_workflow(study->best_document().resolved));
     }
     leave_ensemble(run.folder, members);
+    write_outputs(run, plan, outputs);
+    write_predictions(run, plan, outputs);
     write_file_atomically(run.folder.report(), render_report(report));
     move_tables_out(run.folder, result);
     write_file_atomically(run.folder.result(), to_json(result).dump(2) + "\n");

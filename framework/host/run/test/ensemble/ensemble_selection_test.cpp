@@ -114,7 +114,7 @@ TEST(CollectedPredictions, OfSeveralFoldsAreInTheOrderOfTheRows) {
   restored.merge(second);
 
   const CollectedPredictions::Rows all = restored.collected();
-  EXPECT_THAT(floats(all.values), ElementsAre(0, 10, 20, 30, 40));
+  EXPECT_THAT(floats(all.prediction.values), ElementsAre(0, 10, 20, 30, 40));
   EXPECT_THAT(floats(all.targets), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_FALSE(all.weights.defined());
 }

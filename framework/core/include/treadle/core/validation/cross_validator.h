@@ -55,6 +55,9 @@ struct Fold {
   /// Rows that only measure: the model is tested on them once, after its training. Of several folds
   /// all have them or none; where they do, they are what the folds are judged by.
   RowList test = {};
+  /// Training rows that the host sets aside for output stages to learn from (OutputStage): they are
+  /// in none of the other lists. No validator gives any.
+  RowList outputs = {};
   /// The fold before it, by index, whose final weights the training begins with: a warm start.
   std::optional<std::size_t> starts_from = {};
   /// Folds of the training rows that settle what the training leaves open, such as its number of

@@ -31,6 +31,9 @@ struct Prediction {
     double level = std::numeric_limits<double>::quiet_NaN();
   };
   std::vector<Extra> extras = {};
+  /// Where quantiles that are outputs of their own had to be put in order, bool [B, positions...].
+  /// Undefined where none can cross.
+  at::Tensor crossed = {};
 
   /// What was decided on the probabilities. Classes: the index of one, int64 [B, positions...];
   /// labels: which of them are there, bool [B, positions..., C]. Undefined where nothing was
@@ -60,6 +63,7 @@ void for_each_tensor(AnyPrediction& prediction, Visit&& visit) {
   visit_defined(prediction.decision, 0);
   for (auto& extra : prediction.extras)
     visit_defined(extra.values, 0);
+  visit_defined(prediction.crossed, 0);
   visit_defined(prediction.samples, 1);
 }
 

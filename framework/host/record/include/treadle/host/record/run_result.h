@@ -59,6 +59,26 @@ struct DeviceResult {
   double idle_fraction = 0;
 };
 
+/// What the output stages of a run came to.
+struct OutputsResult {
+  struct Stage {
+    std::string name;    ///< the component: "temperature"
+    std::string target;  ///< empty: the data has one
+    std::vector<MetricValue> learned;
+  };
+
+  /// The rows that the stages of the run's model learned from: "folds", each predicted by a model
+  /// that was not trained on it, or "set_aside", training rows.
+  std::string rows_from;
+  std::int64_t rows = 0;
+  std::vector<Stage> stages;
+  /// What the metrics would be without, on the same rows: means over the folds that are judged,
+  /// or those of the one model.
+  std::vector<MetricValue> metrics_without;
+  /// Folds whose metrics are without: there is none before them to learn from.
+  std::vector<std::string> not_judged;
+};
+
 /// The result of a run: result.json.
 struct RunResult {
   /// The training that the run's model is from. Where there is no single model, its model_info and
@@ -69,6 +89,7 @@ struct RunResult {
   std::vector<ResultTable> tables;  ///< of the validation rows, of all folds together
   std::vector<BaselineResult> baselines;
   std::optional<SearchResult> search;
+  std::optional<OutputsResult> outputs;
 
   std::string started_at;            ///< UTC: "2026-05-04T10:11:12Z"
   std::string task;                  ///< "classification" or "regression"

@@ -41,8 +41,8 @@ struct PredictOptions {
 /// The content of a file of predictions.
 struct WrittenPredictions {
   std::int64_t rows = 0;
-  /// Lines in which a quantile is above one of a higher level: 0.1 above 0.9. A model whose
-  /// quantiles are outputs of their own may let them cross.
+  /// Lines in which quantiles had to be put in order: a model whose quantiles are outputs of their
+  /// own may let 0.1 be above 0.9.
   std::int64_t crossed = 0;
 };
 

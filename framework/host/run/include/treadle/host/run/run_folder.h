@@ -38,6 +38,9 @@ class RunFolder {
     return folder / "preprocessing";
   }
   /// Of a run whose model is an ensemble: its members, with their weights.
+  static std::filesystem::path outputs_of(const std::filesystem::path& folder) {
+    return folder / "outputs";
+  }
   static std::filesystem::path ensemble_of(const std::filesystem::path& folder) {
     return folder / "ensemble.json";
   }

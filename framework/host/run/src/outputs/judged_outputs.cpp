@@ -1,0 +1,144 @@
+#include "outputs/judged_outputs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ops/cat.h>
+
+#include <treadle/base/error.h>
+
+#include "components/document_metrics.h"
+#include "evaluation/breakdowns.h"
+#include "result/fit_results.h"
+
+namespace treadle::internal {
+namespace {
+
+/// Whether each fold trains on rows before those it is validated on: a walk through time.
+bool is_walk(const ValidationPlan& plan) {
+  return plan.folds.size() > 1 &&
+         std::all_of(plan.folds.begin(), plan.folds.end(), [](const Fold& fold) {
+           if (fold.training.empty() || fold.validation.empty())
+             return false;
+           const auto last = *std::max_element(fold.training.begin(), fold.training.end());
+           return last < *std::min_element(fold.validation.begin(), fold.validation.end());
+         });
+}
+
+std::optional<EvaluationResult>& measured(FitResult& result) {
+  return result.test ? result.test : result.validation;
+}
+
+}  // namespace
+
+JudgedOutputs::JudgedOutputs(const RunParts& run, const ResolvedWorkflow& workflow,
+                             const CrossValidation& plan)
+    : run_(run), workflow_(workflow), folds_(plan.folds().size()) {
+  if (!has_outputs(workflow))
+    return;
+  const std::vector<CompletedFit>& folds = plan.folds();
+  record_.emplace();
+  std::vector<KeptPredictions> learn;
+  record_->rows_from = "folds";
+  const auto take = [&](const std::vector<CompletedFit>& fits) {
+    for (const CompletedFit& fit : fits) {
+      if (auto kept = kept_in(fit.report_metrics))
+        learn.push_back(*std::move(kept));
+    }
+  };
+  if (!folds.front().for_outputs.empty()) {
+    record_->rows_from = "set_aside";
+    if (auto kept = kept_in(folds.front().for_outputs))
+      learn.push_back(*std::move(kept));
+  } else if (folds.size() == 1 && !plan.inner(0).empty()) {
+    take(plan.inner(0));
+  } else {
+    take(folds);
+  }
+  if (learn.empty()) {
+    throw DataError("outputs learn from rows that the model was not trained on, and this "
+                    "validation leaves none; leave \"outputs\" out, or choose another validation");
+  }
+  const KeptPredictions all = joined(learn);
+  stages_ = learned_from(all);
+  record_->rows = all.rows.size();
+  for (OutputStages::Learned& one : stages_.learned())
+    record_->stages.push_back({one.stage, one.target, std::move(one.values)});
+
+  if (folds.size() == 1) {
+    // A fold of which the stages of the model have learned is no judge of them.
+    if (record_->rows_from == "set_aside" || !plan.inner(0).empty())
+      folds_[0] = judged(folds[0], stages_);
+    else
+      record_->not_judged.push_back(plan.plan().folds[0].name);
+  } else {
+    const bool walks = is_walk(plan.plan());
+    std::vector<KeptPredictions> kept;
+    for (const CompletedFit& fold : folds)
+      kept.push_back(kept_in(fold.report_metrics).value());
+    for (std::size_t i = 0; i < folds.size(); ++i) {
+      std::vector<KeptPredictions> others;
+      for (std::size_t k = 0; k < folds.size(); ++k) {
+        if (k != i && !(walks && k > i))
+          others.push_back(without(kept[k], kept[i].rows.rows));
+      }
+      if (others.empty())
+        record_->not_judged.push_back(plan.plan().folds[i].name);
+      else
+        folds_[i] = judged(folds[i], learned_from(joined(others)));
+    }
+  }
+  if (plan.plan().refit && plan.chosen().result.test)
+    refit_ = judged(plan.chosen(), stages_);
+  note_effect(folds);
+}
+
+OutputStages JudgedOutputs::learned_from(const KeptPredictions& kept) const {
+  OutputStages stages(run_.runtime, workflow_, run_.components().data_spec().targets);
+  stages.fit(kept.predictions, kept.rows);
+  return stages;
+}
+
+JudgedOutputs::Fit JudgedOutputs::judged(const CompletedFit& fit,
+                                         const OutputStages& stages) const {
+  Fit result{fit.result, make_report_metrics(run_.components())};
+  std::optional<EvaluationResult>& evaluation = measured(result.result);
+  const std::optional<KeptPredictions> kept = kept_in(fit.report_metrics);
+  if (!evaluation || !kept)
+    return result;
+  const std::vector<Metric> metrics = make_metrics(run_.components());
+  const EvaluatedRows data = run_.dataset().evaluated();
+  fit.fitted_metrics.use_in(metrics, data.rows->groups());
+  std::vector<std::int64_t> rows(kept->rows.rows.data_ptr<std::int64_t>(),
+                                 kept->rows.rows.data_ptr<std::int64_t>() + kept->rows.size());
+  ready_breakdowns(result.report_metrics, fit.fitted_metrics, data, RowList(std::move(rows)));
+  const Predictions predictions = stages.apply(kept->predictions, kept->rows);
+  MetricResult all;
+  const auto evaluate = [&](const std::vector<Metric>& some) {
+    for (const Metric& metric : some) {
+      metric.view().update(predictions, kept->rows);
+      MetricResult part = metric.view().compute();
+      std::move(part.values.begin(), part.values.end(), std::back_inserter(all.values));
+      std::move(part.tables.begin(), part.tables.end(), std::back_inserter(all.tables));
+    }
+  };
+  evaluate(metrics);
+  evaluate(result.report_metrics);
+  evaluation->metrics = std::move(all.values);
+  evaluation->tables = result_tables(all.tables);
+  return result;
+}
+
+/// What the same rows would give without.
+void JudgedOutputs::note_effect(const std::vector<CompletedFit>& folds) {
+  std::vector<FitResult> without;
+  for (std::size_t i = 0; i < folds.size(); ++i) {
+    if (folds_[i])
+      without.push_back(folds[i].result);
+  }
+  if (without.empty())
+    return;
+  record_->metrics_without = summarize_folds(std::move(without)).mean_metrics;
+}
+
+}  // namespace treadle::internal

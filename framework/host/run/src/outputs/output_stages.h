@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <treadle/core/components/state_dict.h>
+#include <treadle/core/data/batch.h>
+#include <treadle/core/data/target_spec.h>
+#include <treadle/core/validation/output_stage.h>
+#include <treadle/core/validation/predictions.h>
+#include <treadle/host/catalog/workflow_document.h>
+#include <treadle/host/run/runtime.h>
+
+namespace treadle::internal {
+
+/// The output stages of a document, behind its model: calibration, conformal sets, decision, in
+/// this order, for each target that they have a meaning for. The one place where they are applied:
+/// whoever shows, stores or measures what a model predicts calls apply().
+///
+/// Const functions may be called from several threads.
+class OutputStages {
+ public:
+  /// Of a document without outputs: none, and apply() changes nothing.
+  OutputStages() = default;
+  /// Made and started. Throws the DataError of a stage that has no meaning for any target.
+  OutputStages(const Runtime& runtime, const ResolvedWorkflow& workflow,
+               std::vector<TargetSpec> targets);
+
+  bool empty() const { return stages_.empty(); }
+
+  /// Each learns from what those before it have made of the predictions. `rows` has the targets as
+  /// the data gave them. Throws a DataError when there are too few.
+  void fit(Predictions predictions, const Batch& rows);
+  Predictions apply(Predictions predictions, const Batch& rows) const;
+
+  /// What a stage has learned for a target.
+  struct Learned {
+    std::string stage;   ///< its component
+    std::string target;  ///< empty: the data has one
+    std::vector<MetricValue> values;
+  };
+  std::vector<Learned> learned() const;
+
+  StateDict state() const;
+  /// Throws a StorageError when it is not of these stages.
+  void load_state(const StateDict& state);
+
+ private:
+  struct Stage {
+    std::string component;
+    std::size_t target;
+    std::unique_ptr<OutputStage> stage;
+  };
+
+  std::vector<TargetSpec> targets_;
+  std::vector<Stage> stages_;
+};
+
+/// Whether a document has output stages.
+bool has_outputs(const ResolvedWorkflow& workflow);
+
+}  // namespace treadle::internal

@@ -1,0 +1,82 @@
+#include "outputs/rows_for_outputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <treadle/base/error.h>
+#include <treadle/core/validation/set_aside.h>
+
+#include "outputs/output_stages.h"
+
+namespace treadle::internal {
+namespace {
+
+SetAside how_to_set_aside(const SplitRequest& request) {
+  if (request.groups.defined() && request.samples == nullptr)
+    return {SetAside::By::kGroup};
+  if (request.timestamps.defined() || request.samples != nullptr)
+    return {SetAside::By::kTime};
+  for (std::size_t target = 0; target < request.targets.size(); ++target) {
+    if (request.targets[target].kind == TargetKind::kClasses &&
+        request.target_values[target].defined())
+      return {SetAside::By::kClass, true, target};
+  }
+  return {};
+}
+
+/// Of `rows`, those that touch none of the rows of the data that `aside` predicts.
+RowList beside_what_is_predicted(const SplitRequest& request, const RowList& rows,
+                                 const RowList& aside) {
+  if (request.samples == nullptr)
+    return rows;
+  std::vector<bool> is_predicted(
+      static_cast<std::size_t>(request.data != nullptr ? request.data->rows() : 0), false);
+  for (const std::int64_t row : aside) {
+    const RowRange predicted = request.source_rows(row).targets;
+    std::fill(is_predicted.begin() + predicted.begin, is_predicted.begin() + predicted.end, true);
+  }
+  const auto touches = [&](const RowRange& range) {
+    return std::find(is_predicted.begin() + range.begin, is_predicted.begin() + range.end, true) !=
+           is_predicted.begin() + range.end;
+  };
+  std::vector<std::int64_t> kept;
+  for (const std::int64_t row : rows) {
+    const SourceRows source = request.source_rows(row);
+    if (!touches(source.inputs) && !touches(source.targets))
+      kept.push_back(row);
+  }
+  return RowList(std::move(kept));
+}
+
+}  // namespace
+
+void set_rows_aside_for_outputs(const ResolvedWorkflow& workflow, const SplitRequest& request,
+                                ValidationPlan& plan) {
+  if (!has_outputs(workflow) || plan.folds.size() != 1 || plan.refit ||
+      !plan.folds.front().inner.empty())
+    return;
+  Fold& fold = plan.folds.front();
+  const auto rows = static_cast<std::int64_t>(fold.training.size());
+  if (rows < 2) {
+    throw DataError("outputs learn from training rows that are set aside, and there is " +
+                    std::to_string(rows) + " in all; give the data more rows");
+  }
+  const double fraction = workflow.resolved.at("outputs").value("fraction", 0.2);
+  const auto count = std::clamp<std::int64_t>(
+      std::llround(fraction * static_cast<double>(rows)), 1, rows - 1);
+  SplitRequest part = request.part(fold.training);
+  part.random = request.random.part("outputs", 0);
+  const RowList places = rows_set_aside(part, count, how_to_set_aside(part));
+  fold.outputs = fold.training.at(places);
+  fold.training = beside_what_is_predicted(
+      request, fold.training.at(all_rows_but(rows, places)), fold.outputs);
+  if (fold.training.empty()) {
+    throw DataError("outputs learn from " + std::to_string(fold.outputs.size()) +
+                    " training rows that are set aside, and no others are left; set a smaller "
+                    "outputs.fraction, or give the data more rows");
+  }
+}
+
+}  // namespace treadle::internal

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <treadle/core/validation/cross_validator.h>
+#include <treadle/host/catalog/workflow_document.h>
+
+namespace treadle::internal {
+
+/// Sets training rows of the only fold aside, for output stages to learn from: `outputs.fraction`
+/// of them, whole groups where the data has groups, the latest where it has times or the rows are
+/// samples of a series, else of each class its share. Samples that touch what they predict are left
+/// out of the training. Nothing is set aside where there are several folds, whose predictions for
+/// each other's rows serve, or where the document has no outputs.
+void set_rows_aside_for_outputs(const ResolvedWorkflow& workflow, const SplitRequest& request,
+                                ValidationPlan& plan);
+
+}  // namespace treadle::internal

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <treadle/base/config.h>
+#include <treadle/core/validation/output_stage.h>
+
+namespace treadle::outputs {
+
+/// Split conformal prediction: with n held-out rows and their scores, a set of all answers whose
+/// score is at most the ceil((n + 1) coverage)-th smallest of them contains the truth with at least
+/// that probability, for rows that are exchangeable with those (V. Vovk, A. Gammerman, G. Shafer,
+/// "Algorithmic Learning in a Random World", 2005).
+///
+/// Numbers get the extras "lower" and "upper". Scores: |y - prediction|, or how far y is outside the
+/// outermost predicted quantiles (Y. Romano, E. Patterson, E. Candes, "Conformalized Quantile
+/// Regression", 2019). Each of a fixed number of positions, such as the steps of a horizon, has a
+/// quantile of its own.
+///
+/// Classes get the extra "in_set", 1 or 0 for each. Scores: 1 - p of the class (lac); or the sum of
+/// all larger probabilities and a part u of its own (aps: Y. Romano, M. Sesia, E. Candes,
+/// "Classification with Valid and Adaptive Coverage", 2020), where u in [0, 1) is a function of the
+/// row's probabilities, so that a row has one set wherever it stands. The likeliest class is in
+/// every set.
+///
+/// By class, a class is held to the scores of its own rows; by group, a row to those of its group,
+/// and to all where the group has too few or is new.
+class Conformal final : public OutputStage {
+ public:
+  explicit Conformal(const Config& config);
+
+ private:
+  enum class Score { kAuto, kResidual, kQuantiles, kAps, kLac };
+  enum class By { kAll, kClass, kGroup };
+
+  void do_start(const TargetSpec& target) override;
+  void do_fit(const Prediction& prediction, const TargetBatch& target) override;
+  Prediction do_apply(Prediction prediction, const Batch& rows) const override;
+  std::vector<MetricValue> do_learned() const override;
+  StateDict do_state() const override;
+  void do_load_state(const StateDict& state) override;
+
+  bool has_fixed_positions() const;
+  void fit_numbers(const Prediction& prediction, const TargetBatch& target);
+  void fit_classes(const Prediction& prediction, const TargetBatch& target);
+  /// Of scores [N, ...] for each of the others: [...].
+  at::Tensor quantile_of(const at::Tensor& scores, const std::string& of) const;
+  std::int64_t place_among(std::int64_t rows) const;
+  void fit_groups(const at::Tensor& scores, const at::Tensor& groups);
+  at::Tensor limits(const at::Tensor& groups, std::int64_t rows) const;
+  at::Tensor class_scores(const at::Tensor& probabilities) const;
+  struct Bounds {
+    at::Tensor lower;
+    at::Tensor upper;
+  };
+  Bounds bounds(const Prediction& prediction) const;
+
+  const double coverage_;
+  Score score_;
+  By by_ = By::kAll;
+  TargetSpec target_;
+  at::Tensor quantiles_;        // float64: of numbers [positions..., width] or [width]; classes [1]
+                                // or, by class, [C]
+  at::Tensor groups_;           // int64 [G], ascending
+  at::Tensor group_quantiles_;  // float64 [G, ...]
+};
+
+}  // namespace treadle::outputs
