@@ -29,6 +29,7 @@
 #include <treadle/testing/model/loss_contract.h>
 #include <treadle/testing/model/metric_contract.h>
 #include <treadle/testing/model/model_contract.h>
+#include <treadle/testing/model/output_contract.h>
 #include <treadle/testing/model/recording_context.h>
 #include <treadle/testing/search/pruner_contract.h>
 #include <treadle/testing/search/tuner_contract.h>
@@ -177,6 +178,19 @@ std::vector<MetricCase> metrics() {
         const at::Tensor values = at::rand(sizes, at::kDouble);
         update(metric, evaluated_rows(target.kind, values, random_targets(target, kRows)), target);
         metric.compute();
+        one.target = target;
+      });
+}
+
+/// Two classes beside the rest: some decide between no more.
+std::vector<OutputCase> outputs() {
+  std::vector<std::pair<std::string, TargetSpec>> kinds{{"two_classes", testing::class_target(2)}};
+  for (auto& one : targets())
+    kinds.push_back(std::move(one));
+  return one_for_each<OutputCase, OutputStage>(
+      "OutputContract", "output", kinds,
+      [](OutputCase& one, OutputStage& stage, const TargetSpec& target) {
+        stage.start(target);
         one.target = target;
       });
 }
@@ -418,6 +432,7 @@ namespace {
 INSTANTIATE(ComponentContract, every_component);
 INSTANTIATE(LossContract, losses);
 INSTANTIATE(MetricContract, metrics);
+INSTANTIATE(OutputContract, outputs);
 INSTANTIATE(LayerContract, layers);
 INSTANTIATE(GraphContract, graphs);
 INSTANTIATE(ModelContract, models);

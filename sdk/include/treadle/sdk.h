@@ -107,6 +107,7 @@
 #include <treadle/core/validation/cross_validator.h>
 #include <treadle/core/validation/leaks.h>
 #include <treadle/core/validation/metric_computer.h>
+#include <treadle/core/validation/output_stage.h>
 #include <treadle/core/validation/predictions.h>
 #include <treadle/core/validation/set_aside.h>
 #include <treadle/core/validation/time_steps.h>

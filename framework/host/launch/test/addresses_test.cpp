@@ -1,5 +1,7 @@
 #include <treadle/host/launch/addresses.h>
 
+#include <netdb.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

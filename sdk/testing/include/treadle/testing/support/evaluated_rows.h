@@ -46,11 +46,8 @@ struct EvaluatedRows {
   template <typename Change>
   EvaluatedRows with_values(Change&& change) const {
     EvaluatedRows rows = *this;
-    rows.prediction.values = change(prediction.values);
-    if (prediction.logits.defined())
-      rows.prediction.logits = change(prediction.logits);
-    for (Prediction::Extra& extra : rows.prediction.extras)
-      extra.values = change(extra.values);
+    for_each_tensor(rows.prediction,
+                    [&](at::Tensor& tensor, std::int64_t /*rows*/) { tensor = change(tensor); });
     return rows;
   }
 };
