@@ -82,8 +82,10 @@ void DocumentComponents::make_plan() {
     all.training = all_rows_but(rows().rows(), {});
     plan_.folds = {std::move(all)};
   }
-  if (has_outputs(settled_.workflow))
-    set_rows_aside_for_outputs(settled_.workflow, split_request(), plan_);
+  if (!has_outputs(settled_.workflow))
+    return;
+  const OutputStages refused_here(runtime_, settled_.workflow, data_spec().targets);
+  set_rows_aside_for_outputs(settled_.workflow, split_request(), plan_);
 }
 
 bool DocumentComponents::keeps_predictions() const {

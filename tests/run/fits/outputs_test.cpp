@@ -1,0 +1,215 @@
+// Documents with "outputs": what is learned from which rows, and that every use of the model has it.
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <gmock/gmock.h>
+
+#include <treadle/base/error.h>
+#include <treadle/host/run/exported_model.h>
+#include <treadle/host/run/predictor.h>
+
+#include "workspace.h"
+
+namespace treadle {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::bits_of;
+using testing::read_file;
+using testing::Workspace;
+
+/// Two overlapping classes, of which a wide network is too sure.
+json moons_with(const json& change) {
+  json document = {{"treadle", 1},
+                   {"seed", 5},
+                   {"data", {{"use", "moons"}, {"rows", 400}, {"noise", 0.45}}},
+                   {"model", {{"use", "mlp"}, {"hidden", {64, 64}}}},
+                   {"optimizer", {{"use", "adamw"}, {"learning_rate", 0.02}}},
+                   {"training", {{"epochs", 40}, {"batch_size", 32}}},
+                   {"validation", {{"use", "k_fold"}, {"folds", 4}}},
+                   {"metrics", {"accuracy", "log_loss", "macro_f1"}}};
+  document.update(change, /*merge_objects=*/true);
+  return document;
+}
+
+double metric(const std::vector<MetricValue>& values, const std::string& name) {
+  for (const MetricValue& value : values) {
+    if (value.name == name)
+      return value.value;
+  }
+  return std::nan("");
+}
+
+std::vector<std::vector<std::string>> table_in(const std::filesystem::path& file) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream text(read_file(file));
+  for (std::string line; std::getline(text, line);) {
+    std::vector<std::string>& row = rows.emplace_back();
+    std::istringstream fields(line);
+    for (std::string field; std::getline(fields, field, ',');)
+      row.push_back(field);
+  }
+  return rows;
+}
+
+TEST(Outputs, CalibrateFoldsByOtherFolds) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const json document = moons_with({{"outputs", {{"calibration", "temperature"}}}});
+  const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  const RunOutcome without =
+      run_workflow(runtime, runtime.resolve(moons_with({})), workspace.options());
+
+  ASSERT_TRUE(run.result.outputs);
+  const OutputsResult& outputs = *run.result.outputs;
+  EXPECT_EQ(outputs.rows_from, "folds");
+  EXPECT_EQ(outputs.rows, 400);
+  EXPECT_THAT(outputs.not_judged, ::testing::IsEmpty());
+  EXPECT_GT(double(outputs.stages.at(0).learned.at(0).value), 1.2) << "it was too sure";
+  const std::vector<MetricValue>& with = run.result.cross_validation->mean_metrics;
+  const std::vector<MetricValue>& raw = without.result.cross_validation->mean_metrics;
+  EXPECT_LT(metric(with, "log_loss"), 0.9 * metric(raw, "log_loss"));
+  EXPECT_EQ(metric(with, "accuracy"), metric(raw, "accuracy"));
+  EXPECT_EQ(metric(outputs.metrics_without, "log_loss"), metric(raw, "log_loss"));
+  EXPECT_EQ(bits_of(run.folder), bits_of(without.folder)) << "the model itself is the same";
+}
+
+TEST(Outputs, LearnFromRowsSetAsideWhereThereIsOneSplit) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const json document = moons_with({{"validation", {{"use", "hold_out"}, {"fraction", 0.25}}},
+                                    {"outputs", {{"calibration", "temperature"},
+                                                 {"fraction", 0.3}}}});
+  json one_split = document;
+  one_split["validation"].erase("folds");
+  const RunOutcome run = run_workflow(runtime, runtime.resolve(one_split), workspace.options());
+
+  EXPECT_EQ(run.result.outputs->rows_from, "set_aside");
+  EXPECT_EQ(run.result.outputs->rows, 90);
+  EXPECT_EQ(run.result.training.rows.training, 210);
+  EXPECT_EQ(run.result.training.rows.validation, 100);
+  EXPECT_LT(metric(run.result.training.validation->metrics, "log_loss"),
+            metric(run.result.outputs->metrics_without, "log_loss"));
+}
+
+TEST(Outputs, GoWithTheModelWhereverItIsUsed) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const json document =
+      moons_with({{"outputs",
+                   {{"calibration", "platt"},
+                    {"conformal", {{"coverage", 0.9}}},
+                    {"decision", {{"threshold", 0.2}}}}},
+                  {"metrics", {"macro_recall", "coverage"}}});
+  const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  const auto exported = workspace.folder() / "model.safetensors";
+  export_model(run.folder, exported);
+  const at::Tensor features = at::arange(-20, 20, at::kFloat).view({20, 2}) / 10;
+  const Prediction here = Predictor::load(runtime, run.folder).predict(features);
+  const Prediction there = Predictor::load(runtime, exported).predict(features);
+
+  EXPECT_TRUE(here.values.equal(there.values));
+  EXPECT_TRUE(here.decision.equal(there.decision));
+  EXPECT_TRUE(here.decision.equal(here.values.select(1, 1).ge(0.2).to(at::kLong)));
+  ASSERT_EQ(here.extras.size(), 1U);
+  EXPECT_TRUE(here.extras[0].values.equal(there.extras[0].values));
+  EXPECT_NEAR(metric(run.result.cross_validation->mean_metrics, "coverage"), 0.9, 0.05);
+}
+
+TEST(Outputs, LeaveThePredictionsOfEveryRow) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const json document = moons_with(
+      {{"training", {{"epochs", 2}}}, {"outputs", {{"decision", {{"threshold", "f1"}}}}}});
+  const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  const auto rows = table_in(run.folder / "predictions.csv");
+
+  ASSERT_EQ(rows.size(), 401U);
+  EXPECT_THAT(rows[0], ElementsAre("row", "fold", "actual", "predicted", "p(0)", "p(1)"));
+  std::set<std::string> numbers;
+  std::map<std::string, int> right;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    numbers.insert(rows[i][0]);
+    right[rows[i][1]] += rows[i][2] == rows[i][3] ? 1 : 0;
+  }
+  EXPECT_EQ(numbers.size(), 400U);
+  for (const FitResult& fold : run.result.cross_validation->fold_results) {
+    EXPECT_NEAR(metric(fold.validation->metrics, "accuracy"), right[fold.name] / 100.0, 1e-12)
+        << "the file has what was measured";
+  }
+}
+
+TEST(Outputs, LearnFromThePastAloneInAWalk) {
+  const Runtime runtime;
+  const Workspace workspace;
+  json document = moons_with({{"data", {{"use", "friedman1"}, {"rows", 300}, {"noise", 1.0}}},
+                              {"outputs", {{"conformal", {{"coverage", 0.8}}}}},
+                              {"training", {{"epochs", 2}}}});
+  document["data"] = {{"use", "friedman1"}, {"rows", 300}, {"noise", 1.0}};
+  document["validation"] = {{"use", "walk_forward"}, {"folds", 3}};
+  document["metrics"] = {"rmse", "coverage"};
+  const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
+
+  EXPECT_THAT(run.result.outputs->not_judged,
+              ElementsAre(run.result.cross_validation->fold_results.front().name));
+  EXPECT_THAT(read_file(run.folder / "predictions.csv"), HasSubstr("row,fold,actual,y"));
+}
+
+TEST(Outputs, ResumedHaveTheBitsOfAWholeRun) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const json document = moons_with({{"training", {{"epochs", 6}}},
+                                    {"outputs", {{"calibration", "isotonic"},
+                                                 {"conformal", {{"coverage", 0.8}}},
+                                                 {"decision", {{"threshold", "mcc"}}}}}});
+  const RunOutcome whole = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  std::stop_source stop;
+  RunOptions stopping = workspace.options();
+  stopping.stop = stop.get_token();
+  std::atomic<int> epochs = 0;
+  stopping.hooks.on_step = [&](const FitId& fit, const StepProgress&) {
+    if (fit.path() == "fold-3" && ++epochs > 20)
+      stop.request_stop();
+  };
+  std::filesystem::path cut;
+  EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), stopping), Interrupted);
+  for (const auto& entry : std::filesystem::directory_iterator(workspace.folder() / "runs")) {
+    if (!std::filesystem::exists(entry.path() / "result.json"))
+      cut = entry.path();
+  }
+  resume_run(runtime, cut, workspace.options());
+
+  for (const char* const file : {"predictions.csv", "model.safetensors"})
+    EXPECT_EQ(read_file(cut / file), read_file(whole.folder / file)) << file;
+}
+
+TEST(Outputs, ThatSuitNoTargetAreRefusedBeforeTheTraining) {
+  const Runtime runtime;
+  const Workspace workspace;
+  json document = moons_with({{"outputs", {{"calibration", "temperature"}}}});
+  document["data"] = {{"use", "friedman1"}, {"rows", 100}};
+  document["metrics"] = {"rmse"};
+  try {
+    run_workflow(runtime, runtime.resolve(document), workspace.options());
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("temperature"));
+    EXPECT_THAT(error.what(), HasSubstr("conformal"));
+  }
+}
+
+}  // namespace
+}  // namespace treadle
