@@ -198,13 +198,14 @@ void Conformal::fit_numbers(const Prediction& prediction, const TargetBatch& tar
 }
 
 at::Tensor Conformal::class_scores(const at::Tensor& probabilities) const {
+  const at::Tensor likeliest = probabilities.argmax(1, true);
   if (score_ == Score::kLac)
-    return 1 - probabilities;
+    return (1 - probabilities).scatter(1, likeliest, 0.0);
   const at::Tensor order = at::argsort(probabilities, /*stable=*/true, 1, /*descending=*/true);
   const at::Tensor sorted = at::gather(probabilities, 1, order);
   const at::Tensor u = uniform_of(probabilities).unsqueeze(1);
   const at::Tensor scores = sorted.cumsum(1) - sorted * (1 - u);
-  return at::zeros_like(scores).scatter(1, order, scores);
+  return at::zeros_like(scores).scatter(1, order, scores).scatter(1, likeliest, 0.0);
 }
 
 void Conformal::fit_classes(const Prediction& prediction, const TargetBatch& target) {
@@ -259,10 +260,9 @@ Prediction Conformal::do_apply(Prediction prediction, const Batch& rows) const {
     return prediction;
   }
   const at::Tensor probabilities = flat(prediction.values);
-  at::Tensor in_set = class_scores(probabilities)
-                          .le(limits(rows.groups, probabilities.size(0)))
-                          .to(at::kDouble);
-  in_set = in_set.scatter(1, probabilities.argmax(1, true), 1.0);
+  const at::Tensor in_set = class_scores(probabilities)
+                                .le(limits(rows.groups, probabilities.size(0)))
+                                .to(at::kDouble);
   prediction.extras.push_back({"in_set", in_set.view(prediction.values.sizes()).to(dtype)});
   return prediction;
 }

@@ -24,8 +24,9 @@ namespace treadle::outputs {
 /// Classes get the extra "in_set", 1 or 0 for each. Scores: 1 - p of the class (lac); or the sum of
 /// all larger probabilities and a part u of its own (aps: Y. Romano, M. Sesia, E. Candes,
 /// "Classification with Valid and Adaptive Coverage", 2020), where u in [0, 1) is a function of the
-/// row's probabilities, so that a row has one set wherever it stands. The likeliest class is in
-/// every set.
+/// row's probabilities, so that a row has one set wherever it stands. The score of the likeliest
+/// class is 0: no set is empty, and as held-out rows count it likewise, the coverage is not the
+/// larger for it, unless the likeliest class alone is right more often than asked for.
 ///
 /// By class, a class is held to the scores of its own rows; by group, a row to those of its group,
 /// and to all where the group has too few or is new.
