@@ -32,13 +32,13 @@ using testing::read_file;
 using testing::Workspace;
 
 /// Two overlapping classes, of which a wide network is too sure.
-json moons_with(const json& change) {
+json moons_with(const json& change = json::object()) {
   json document = {{"treadle", 1},
                    {"seed", 5},
                    {"data", {{"use", "moons"}, {"rows", 400}, {"noise", 0.45}}},
-                   {"model", {{"use", "mlp"}, {"hidden", {64, 64}}}},
+                   {"model", {{"use", "mlp"}, {"hidden", {128, 128}}}},
                    {"optimizer", {{"use", "adamw"}, {"learning_rate", 0.02}}},
-                   {"training", {{"epochs", 40}, {"batch_size", 32}}},
+                   {"training", {{"epochs", 60}, {"batch_size", 32}}},
                    {"validation", {{"use", "k_fold"}, {"folds", 4}}},
                    {"metrics", {"accuracy", "log_loss", "macro_f1"}}};
   document.update(change, /*merge_objects=*/true);
@@ -71,7 +71,7 @@ TEST(Outputs, CalibrateFoldsByOtherFolds) {
   const json document = moons_with({{"outputs", {{"calibration", "temperature"}}}});
   const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
   const RunOutcome without =
-      run_workflow(runtime, runtime.resolve(moons_with({})), workspace.options());
+      run_workflow(runtime, runtime.resolve(moons_with()), workspace.options());
 
   ASSERT_TRUE(run.result.outputs);
   const OutputsResult& outputs = *run.result.outputs;
@@ -159,7 +159,7 @@ TEST(Outputs, LearnFromThePastAloneInAWalk) {
                               {"outputs", {{"conformal", {{"coverage", 0.8}}}}},
                               {"training", {{"epochs", 2}}}});
   document["data"] = {{"use", "friedman1"}, {"rows", 300}, {"noise", 1.0}};
-  document["validation"] = {{"use", "walk_forward"}, {"folds", 3}};
+  document["validation"] = {{"use", "walk_forward"}, {"test_size", 0.2}};
   document["metrics"] = {"rmse", "coverage"};
   const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
 
@@ -179,9 +179,9 @@ TEST(Outputs, ResumedHaveTheBitsOfAWholeRun) {
   std::stop_source stop;
   RunOptions stopping = workspace.options();
   stopping.stop = stop.get_token();
-  std::atomic<int> epochs = 0;
-  stopping.hooks.on_step = [&](const FitId& fit, const StepProgress&) {
-    if (fit.path() == "fold-3" && ++epochs > 20)
+  std::atomic<int> steps = 0;
+  stopping.hooks.on_step = [&](const FitId&, const StepProgress&) {
+    if (++steps == 200)  // of 300
       stop.request_stop();
   };
   std::filesystem::path cut;
