@@ -161,8 +161,7 @@ void ConfusionMatrix::do_reset() {
 void ConfusionMatrix::do_update(const Prediction& prediction, const TargetBatch& target) {
   const Positions positions(prediction, target);
   const auto classes = static_cast<std::int64_t>(class_names_.size());
-  const at::Tensor cell =
-      positions.actual().mul(classes).add_(positions.decided());
+  const at::Tensor cell = positions.actual().mul(classes).add_(positions.decided());
   add_counts(cells_, cell, positions.weights());
 }
 

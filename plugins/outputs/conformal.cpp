@@ -128,8 +128,7 @@ void Conformal::fit_groups(const at::Tensor& scores, const at::Tensor& groups) {
     const auto count = counts[g].item<std::int64_t>();
     if (place_among(count) <= count) {
       kept.push_back(found[g].item<std::int64_t>());
-      quantiles.push_back(
-          quantile_of(scores.index_select(0, order.narrow(0, begin, count)), ""));
+      quantiles.push_back(quantile_of(scores.index_select(0, order.narrow(0, begin, count)), ""));
     }
     begin += count;
   }
@@ -164,9 +163,10 @@ Conformal::Bounds Conformal::bounds(const Prediction& prediction) const {
   }
   const bool has_both = least != nullptr && most != nullptr;
   if (score_ == Score::kQuantiles && !has_both) {
-    throw DataError("output \"conformal\": \"score\" is \"quantiles\", and the loss predicts none "
-                    "on both sides of the median; train with the loss \"quantile\" and levels such "
-                    "as [0.05, 0.5, 0.95], or leave \"score\" out");
+    throw DataError(
+        "output \"conformal\": \"score\" is \"quantiles\", and the loss predicts none "
+        "on both sides of the median; train with the loss \"quantile\" and levels such "
+        "as [0.05, 0.5, 0.95], or leave \"score\" out");
   }
   if (score_ != Score::kResidual && has_both)
     return {least->values.to(at::kDouble), most->values.to(at::kDouble)};
@@ -260,9 +260,8 @@ Prediction Conformal::do_apply(Prediction prediction, const Batch& rows) const {
     return prediction;
   }
   const at::Tensor probabilities = flat(prediction.values);
-  const at::Tensor in_set = class_scores(probabilities)
-                                .le(limits(rows.groups, probabilities.size(0)))
-                                .to(at::kDouble);
+  const at::Tensor in_set =
+      class_scores(probabilities).le(limits(rows.groups, probabilities.size(0))).to(at::kDouble);
   prediction.extras.push_back({"in_set", in_set.view(prediction.values.sizes()).to(dtype)});
   return prediction;
 }

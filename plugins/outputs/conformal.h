@@ -16,8 +16,8 @@ namespace treadle::outputs {
 /// that probability, for rows that are exchangeable with those (V. Vovk, A. Gammerman, G. Shafer,
 /// "Algorithmic Learning in a Random World", 2005).
 ///
-/// Numbers get the extras "lower" and "upper". Scores: |y - prediction|, or how far y is outside the
-/// outermost predicted quantiles (Y. Romano, E. Patterson, E. Candes, "Conformalized Quantile
+/// Numbers get the extras "lower" and "upper". Scores: |y - prediction|, or how far y is outside
+/// the outermost predicted quantiles (Y. Romano, E. Patterson, E. Candes, "Conformalized Quantile
 /// Regression", 2019). Each of a fixed number of positions, such as the steps of a horizon, has a
 /// quantile of its own.
 ///

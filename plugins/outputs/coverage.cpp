@@ -74,8 +74,9 @@ MetricResult Coverage::do_compute() const {
   const auto sums = sums_.accessor<double, 1>();
   const auto mean = [&](double sum) {
     return sums[2] > 0 ? Number(sum / sums[2])
-                       : Number::undefined("there are no intervals or sets: outputs.conformal "
-                                           "makes them of predictions that are complete");
+                       : Number::undefined(
+                             "there are no intervals or sets: outputs.conformal "
+                             "makes them of predictions that are complete");
   };
   MetricResult result;
   result.values.push_back({"coverage", mean(sums[0]), Direction::kNone});

@@ -80,9 +80,9 @@ at::Tensor HeldOutRows::is_class(std::int64_t index) const {
 
 void expect_kind(std::string_view stage, std::initializer_list<TargetKind> kinds,
                  const TargetSpec& target) {
-  treadle::expect_kind("output " + quote_text(std::string(stage)), kinds, target,
-                       target.kind == TargetKind::kNumbers ? "conformal"
-                                                           : "none; leave it out of \"outputs\"");
+  treadle::expect_kind(
+      "output " + quote_text(std::string(stage)), kinds, target,
+      target.kind == TargetKind::kNumbers ? "conformal" : "none; leave it out of \"outputs\"");
 }
 
 void expect_each_class(std::string_view stage, const HeldOutRows& rows, const TargetSpec& target) {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include <ATen/core/Tensor.h>
@@ -39,8 +39,8 @@ at::Tensor log_odds_of(const Prediction& prediction);
 /// [N, C] or, of two classes, [N, 1].
 at::Tensor logits_of(const Prediction& prediction);
 
-/// Probabilities float64 [N, C] or, of two classes, [N, 1] as values [B, positions..., C] like those
-/// of the prediction.
+/// Probabilities float64 [N, C] or, of two classes, [N, 1] as values [B, positions..., C] like
+/// those of the prediction.
 at::Tensor as_values(const at::Tensor& probabilities, const Prediction& like);
 
 /// Throws the DataError that says for what targets a stage is.

@@ -104,8 +104,8 @@ Prediction Isotonic::do_apply(Prediction prediction, const Batch& /*rows*/) cons
   const at::Tensor values = flat(prediction.values);
   std::vector<at::Tensor> changed;
   for (std::int64_t c = 0; c < columns(); ++c)
-    changed.push_back(at_points(steps_[static_cast<std::size_t>(c)],
-                                values.select(1, columns() == 1 ? 1 : c)));
+    changed.push_back(
+        at_points(steps_[static_cast<std::size_t>(c)], values.select(1, columns() == 1 ? 1 : c)));
   at::Tensor probabilities = at::stack(changed, 1);
   if (target_.kind == TargetKind::kClasses && columns() > 1) {
     const at::Tensor sum = probabilities.sum(1, true);
@@ -122,8 +122,7 @@ std::vector<MetricValue> Isotonic::do_learned() const {
   std::vector<MetricValue> learned;
   for (std::size_t c = 0; c < steps_.size(); ++c) {
     const std::string of = steps_.size() == 1 ? std::string() : "." + target_.class_names[c];
-    learned.push_back(
-        {"points" + of, static_cast<double>(steps_[c].x.numel()), Direction::kNone});
+    learned.push_back({"points" + of, static_cast<double>(steps_[c].x.numel()), Direction::kNone});
   }
   return learned;
 }

@@ -56,9 +56,9 @@ struct Rows {
                             .view({1, 1});
     } else {
       probabilities = scaled.sigmoid();
-      value = -((at::log_sigmoid(scaled) * actual + at::log_sigmoid(-scaled) * (1 - actual)) *
-                weights)
-                   .sum();
+      value =
+          -((at::log_sigmoid(scaled) * actual + at::log_sigmoid(-scaled) * (1 - actual)) * weights)
+               .sum();
       const at::Tensor each =
           (probabilities * (1 - probabilities) * logits.square() * weights).sum(0);
       curvature = per_class ? at::diag(each) : each.sum().view({1, 1});

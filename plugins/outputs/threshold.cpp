@@ -29,10 +29,9 @@ double f1(const Decided& d) {
 
 /// Matthews' correlation coefficient.
 double mcc(const Decided& d) {
-  const double product = (d.true_positive + d.false_positive) *
-                         (d.true_positive + d.false_negative) *
-                         (d.true_negative + d.false_positive) *
-                         (d.true_negative + d.false_negative);
+  const double product =
+      (d.true_positive + d.false_positive) * (d.true_positive + d.false_negative) *
+      (d.true_negative + d.false_positive) * (d.true_negative + d.false_negative);
   return ratio(d.true_positive * d.true_negative - d.false_positive * d.false_negative,
                std::sqrt(product));
 }

@@ -31,8 +31,8 @@ class PluginCommands : public CommandFixture {
       const bool is_plugin = fs::exists(entry.path() / "plugin.json");
       // These need a libtorch with CUDA, a build without sanitizers, and an MPI.
       const std::string name = entry.path().filename();
-      const bool may_be_absent = name == "device-cuda" || name == "tokenizer-sentencepiece" ||
-                                 name == "communicator-mpi";
+      const bool may_be_absent =
+          name == "device-cuda" || name == "tokenizer-sentencepiece" || name == "communicator-mpi";
       count += is_plugin && (!may_be_absent || fs::exists(built(name))) ? 1 : 0;
     }
     return std::to_string(count);

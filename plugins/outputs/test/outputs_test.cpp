@@ -86,8 +86,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(Coverage, MetricContract,
                          ::testing::Values(MetricCase{
-                             "OfIntervals", [] { return plugin().make<MetricComputer>("coverage"); },
-                             MetricCase::numbers(1), 1e-12, 1e-5, false, {"lower", "upper"}}),
+                             "OfIntervals",
+                             [] { return plugin().make<MetricComputer>("coverage"); },
+                             MetricCase::numbers(1),
+                             1e-12,
+                             1e-5,
+                             false,
+                             {"lower", "upper"}}),
                          CaseName());
 
 std::unique_ptr<OutputStage> fitted(const std::string& name, const json& parameters,
@@ -113,8 +118,8 @@ EvaluatedRows three_classes() {
   const at::Tensor c = at::arange(3, at::kDouble).unsqueeze(0);
   const at::Tensor logits = 4 * (1.7 * i + 2.3 * c + 0.1 * i * c).sin();
   const at::Tensor number = at::arange(kRows, at::kLong);
-  const at::Tensor targets = at::where(number.remainder(3).eq(0),
-                                       number.div(3, "floor").remainder(3), logits.argmax(1));
+  const at::Tensor targets =
+      at::where(number.remainder(3).eq(0), number.div(3, "floor").remainder(3), logits.argmax(1));
   EvaluatedRows rows = evaluated_rows(TargetKind::kClasses, logits.softmax(1), targets);
   rows.prediction.logits = logits;
   rows.batch.weights = row_weights();
@@ -199,13 +204,12 @@ TEST(Isotonic, IsThatOfScikitLearn) {
       at::tensor({0.0, 0.07, 0.2, 0.33, 0.5, 0.61, 0.75, 0.9, 0.97, 1.0}, at::kDouble);
   Prediction others{TargetKind::kClasses, at::stack({1 - p, p}, 1)};
 
-  EXPECT_TRUE(at::allclose(
-      stage->apply(others, Batch()).values.select(1, 1),
-      at::tensor({0.2857142857142857, 0.2857142857142857, 0.3333333333333333, 0.3333333333333333,
-                  0.4523809523809523, 0.5714285714285714, 0.5714285714285714, 0.9473684210526315,
-                  1.0, 1.0},
-                 at::kDouble),
-      0, 1e-12));
+  EXPECT_TRUE(at::allclose(stage->apply(others, Batch()).values.select(1, 1),
+                           at::tensor({0.2857142857142857, 0.2857142857142857, 0.3333333333333333,
+                                       0.3333333333333333, 0.4523809523809523, 0.5714285714285714,
+                                       0.5714285714285714, 0.9473684210526315, 1.0, 1.0},
+                                      at::kDouble),
+                           0, 1e-12));
 }
 
 TEST(Calibration, NamesAClassThatNoHeldOutRowHas) {
@@ -251,8 +255,8 @@ TEST(Threshold, IsTheBestOfAllThatDiffer) {
     actual[1] = 1;
     const EvaluatedRows rows =
         evaluated_rows(TargetKind::kClasses, at::stack({1 - p, p}, 1), actual);
-    for (const json& by : {json("f1"), json("mcc"), json("balanced_accuracy"),
-                           kByCost.at("threshold")}) {
+    for (const json& by :
+         {json("f1"), json("mcc"), json("balanced_accuracy"), kByCost.at("threshold")}) {
       const auto stage = fitted("threshold", {{"threshold", by}}, testing::class_target(2), rows);
       double best = -HUGE_VAL;
       for (double threshold = 0; threshold < 1.02; threshold += 0.025)
@@ -288,8 +292,7 @@ TEST(Conformal, TakesTheQuantileOfOneRowMore) {
   const at::Tensor errors = at::tensor({5.0, 1.0, 9.0, 2.0, 8.0, 3.0, 7.0, 4.0, 6.0}, at::kDouble);
   const EvaluatedRows rows =
       evaluated_rows(TargetKind::kNumbers, at::zeros({9, 1}, at::kDouble), errors.unsqueeze(1));
-  const auto stage =
-      fitted("conformal", {{"coverage", 0.8}}, testing::number_target(1), rows);
+  const auto stage = fitted("conformal", {{"coverage", 0.8}}, testing::number_target(1), rows);
   const Prediction after = stage->apply(rows.prediction, rows.batch);
 
   EXPECT_DOUBLE_EQ(learned(*stage), 8);
@@ -300,13 +303,11 @@ TEST(Conformal, TakesTheQuantileOfOneRowMore) {
 
 // By hand: the truth is 2 above and 1 below the interval, and 1 inside; ceil(4 * 0.75) = 3rd: 2.
 TEST(Conformal, MovesQuantilesByHowFarTheTruthIsOutside) {
-  EvaluatedRows rows =
-      evaluated_rows(TargetKind::kNumbers, at::zeros({3, 1}, at::kDouble),
-                     at::tensor({3.0, -3.0, 0.0}, at::kDouble).unsqueeze(1));
+  EvaluatedRows rows = evaluated_rows(TargetKind::kNumbers, at::zeros({3, 1}, at::kDouble),
+                                      at::tensor({3.0, -3.0, 0.0}, at::kDouble).unsqueeze(1));
   rows.prediction.extras = {{"q0.1", at::tensor({-1.0, -2.0, -1.0}, at::kDouble).unsqueeze(1), 0.1},
                             {"q0.9", at::tensor({1.0, 2.0, 1.0}, at::kDouble).unsqueeze(1), 0.9}};
-  const auto stage =
-      fitted("conformal", {{"coverage", 0.75}}, testing::number_target(1), rows);
+  const auto stage = fitted("conformal", {{"coverage", 0.75}}, testing::number_target(1), rows);
   const Prediction after = stage->apply(rows.prediction, rows.batch);
 
   EXPECT_DOUBLE_EQ(learned(*stage), 2);
@@ -327,13 +328,12 @@ TEST(Conformal, SaysHowManyRowsItNeeds) {
 }
 
 TEST(Conformal, HoldsAGroupWithoutRowsToAll) {
-  EvaluatedRows rows =
-      evaluated_rows(TargetKind::kNumbers, at::zeros({30, 1}, at::kDouble),
-                     at::cat({at::arange(1, 11, at::kDouble), at::arange(101, 121, at::kDouble)})
-                         .unsqueeze(1));
+  EvaluatedRows rows = evaluated_rows(
+      TargetKind::kNumbers, at::zeros({30, 1}, at::kDouble),
+      at::cat({at::arange(1, 11, at::kDouble), at::arange(101, 121, at::kDouble)}).unsqueeze(1));
   rows.batch.groups = at::cat({at::zeros({10}, at::kLong), at::zeros({20}, at::kLong) + 7});
-  const auto stage = fitted("conformal", {{"coverage", 0.5}, {"by", "group"}},
-                            testing::number_target(1), rows);
+  const auto stage =
+      fitted("conformal", {{"coverage", 0.5}, {"by", "group"}}, testing::number_target(1), rows);
   Batch batch;
   batch.groups = at::tensor({7, 0, 3}, at::kLong);
   const Prediction after =
@@ -360,8 +360,8 @@ double mean_coverage(const json& parameters, bool is_classes, bool has_quantiles
         return evaluated_rows(TargetKind::kClasses, x.mul(4).softmax(1), actual);
       }
       const at::Tensor y = x.select(1, 0) + at::randn({count}, at::kDouble) * x.select(1, 1).abs();
-      EvaluatedRows rows = evaluated_rows(TargetKind::kNumbers, x.select(1, 0).unsqueeze(1),
-                                          y.unsqueeze(1));
+      EvaluatedRows rows =
+          evaluated_rows(TargetKind::kNumbers, x.select(1, 0).unsqueeze(1), y.unsqueeze(1));
       if (has_quantiles) {
         const at::Tensor half = x.select(1, 1).abs().unsqueeze(1);
         rows.prediction.extras = {{"q0.1", rows.prediction.values - half, 0.1},

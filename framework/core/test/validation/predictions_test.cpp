@@ -18,8 +18,7 @@ TEST(Prediction, DecidesForTheFirstOfTheLikeliestClasses) {
 }
 
 TEST(Prediction, DecidesForLabelsAboveOneHalf) {
-  const Prediction prediction{TargetKind::kLabels,
-                              at::tensor({0.5, 0.51, 0.9, 0.1}).view({2, 2})};
+  const Prediction prediction{TargetKind::kLabels, at::tensor({0.5, 0.51, 0.9, 0.1}).view({2, 2})};
 
   EXPECT_TRUE(at::equal(decided(prediction),
                         at::tensor({0, 1, 1, 0}, at::kLong).view({2, 2}).to(at::kBool)));

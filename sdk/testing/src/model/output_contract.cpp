@@ -58,10 +58,10 @@ class OutputClaims : public ::testing::WithParamInterface<OutputCase> {
       noise = noise + targets.to(at::kDouble).mul(2) - 1;
     EvaluatedRows rows =
         evaluated_rows(target().kind,
-                       is_classes                                 ? noise.softmax(-1)
-                       : target().kind == TargetKind::kLabels     ? noise.sigmoid()
+                       is_classes                                   ? noise.softmax(-1)
+                       : target().kind == TargetKind::kLabels       ? noise.sigmoid()
                        : target().kind == TargetKind::kDistribution ? noise.softmax(-1)
-                                                                  : targets + noise,
+                                                                    : targets + noise,
                        targets);
     if (is_classes || target().kind == TargetKind::kLabels)
       rows.prediction.logits = noise;
@@ -108,9 +108,8 @@ LINKS_CLAIMS_OF(Output)
 CLAIM(Output, KeepsTheShapeAndTheDtype) {
   for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
     EvaluatedRows rows = random_rows();
-    for_each_tensor(rows.prediction, [&](at::Tensor& tensor, std::int64_t) {
-      tensor = tensor.to(dtype);
-    });
+    for_each_tensor(rows.prediction,
+                    [&](at::Tensor& tensor, std::int64_t) { tensor = tensor.to(dtype); });
     const Prediction after = applied(*fitted(rows), rows);
 
     EXPECT_EQ(after.kind, rows.prediction.kind);
@@ -201,8 +200,8 @@ CLAIM(Output, LearnsNothingFromPadding) {
   const auto stage = fitted(rows);
   EvaluatedRows other = rows;
   const EvaluatedRows noise = random_rows(99);
-  other.batch.targets = {with_padding(rows.batch.targets[0], noise.batch.targets[0],
-                                      rows.batch.position_weights[0])};
+  other.batch.targets = {
+      with_padding(rows.batch.targets[0], noise.batch.targets[0], rows.batch.position_weights[0])};
   other.batch.original_targets = other.batch.targets;
   std::vector<at::Tensor> others;
   for_each_tensor(noise.prediction,
@@ -221,8 +220,8 @@ CLAIM(Output, IsAppliedBySeveralThreadsAtOnce) {
   const auto stage = fitted(rows);
   const Prediction alone = applied(*stage, rows);
 
-  EXPECT_EQ(
-      at_once(3, [&](std::size_t) { expect_close(applied(*stage, rows), alone, 0); }), kNoErrors);
+  EXPECT_EQ(at_once(3, [&](std::size_t) { expect_close(applied(*stage, rows), alone, 0); }),
+            kNoErrors);
 }
 
 CLAIM(Output, RefusesATargetItHasNoMeaningFor) {

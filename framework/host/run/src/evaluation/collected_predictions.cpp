@@ -29,9 +29,8 @@ Prediction joined(const std::vector<Prediction>& parts) {
   }
   Prediction all = parts.front();
   auto next = tensors.begin();
-  for_each_tensor(all, [&](at::Tensor& tensor, std::int64_t rows) {
-    tensor = at::cat(*next++, rows);
-  });
+  for_each_tensor(all,
+                  [&](at::Tensor& tensor, std::int64_t rows) { tensor = at::cat(*next++, rows); });
   return all;
 }
 
@@ -60,8 +59,7 @@ void CollectedPredictions::do_update(const Prediction& prediction, const TargetB
   if (target.batch().groups.defined())
     groups_.push_back(target.batch().groups.clone());
   Prediction& kept = predictions_.emplace_back(prediction);
-  for_each_tensor(kept,
-                  [](at::Tensor& tensor, std::int64_t /*rows*/) { tensor = tensor.clone(); });
+  for_each_tensor(kept, [](at::Tensor& tensor, std::int64_t /*rows*/) { tensor = tensor.clone(); });
   targets_.push_back(target.values().clone());
   if (target.weights().defined())
     weights_.push_back(target.weights().clone());

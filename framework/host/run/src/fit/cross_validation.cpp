@@ -93,9 +93,8 @@ std::vector<std::string> CrossValidation::names() const {
 }
 
 PlannedFit CrossValidation::planned(FitId id, const Fold& fold) const {
-  PlannedFit fit{std::move(id), std::make_shared<const FitRows>(
-                                    FitRows{fold.training, fold.validation, 0, fold.test,
-                                            fold.outputs})};
+  PlannedFit fit{std::move(id), std::make_shared<const FitRows>(FitRows{
+                                    fold.training, fold.validation, 0, fold.test, fold.outputs})};
   fit.workflow = workflow_;
   if (fold.starts_from)
     fit.start = WarmStart{path_of(*fold.starts_from), WarmStart::From::kWeights};

@@ -97,7 +97,8 @@ void Fit::prepare_transforms(const StateDict* saved) {
   }
   const EvaluatedRows data = components_.dataset().evaluated();
   known_groups_ = KnownGroups(transforms(), data.names);
-  for (const RowList* const used : {&rows_.training, &rows_.validation, &rows_.test, &rows_.outputs})
+  for (const RowList* const used :
+       {&rows_.training, &rows_.validation, &rows_.test, &rows_.outputs})
     known_groups_.expect_known(data, *used);
   preparation_ = engine::BatchPreparation(rows.spec(), transforms(), components_.preparation());
 }

@@ -29,7 +29,7 @@ struct FitRows {
   RowList validation;  ///< empty: every row trains
   /// Not 0: a refit of exactly so many epochs.
   std::int64_t fixed_epochs = 0;
-  RowList test = {};  ///< empty: this training's model is not tested
+  RowList test = {};     ///< empty: this training's model is not tested
   RowList outputs = {};  ///< training rows that are set aside for output stages
 };
 

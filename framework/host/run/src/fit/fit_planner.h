@@ -64,7 +64,7 @@ struct CompletedFit {
   /// See Fit::predict_for_outputs(); empty where no rows are set aside.
   std::vector<Metric> for_outputs = {};
   FittedMetrics fitted_metrics = {};
-  ModelDrawing drawing = {};           ///< of a fit that is drawn
+  ModelDrawing drawing = {};  ///< of a fit that is drawn
 };
 
 /// The decision on a fit after an epoch.

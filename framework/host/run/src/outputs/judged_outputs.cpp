@@ -56,8 +56,9 @@ JudgedOutputs::JudgedOutputs(const RunParts& run, const ResolvedWorkflow& workfl
     take(folds);
   }
   if (learn.empty()) {
-    throw DataError("outputs learn from rows that the model was not trained on, and this "
-                    "validation leaves none; leave \"outputs\" out, or choose another validation");
+    throw DataError(
+        "outputs learn from rows that the model was not trained on, and this "
+        "validation leaves none; leave \"outputs\" out, or choose another validation");
   }
   const KeptPredictions all = joined(learn);
   stages_ = learned_from(all);

@@ -41,8 +41,8 @@ void write_predictions_file(const std::filesystem::path& file, const DocumentCom
     PredictionWriter writer(out, targets, {});
     for (const FoldPredictions& of_fold : folds) {
       for (std::int64_t begin = 0; begin < of_fold.kept.rows.size(); begin += kRows) {
-        const KeptPredictions part = slice(
-            of_fold.kept, begin, std::min(kRows, of_fold.kept.rows.size() - begin));
+        const KeptPredictions part =
+            slice(of_fold.kept, begin, std::min(kRows, of_fold.kept.rows.size() - begin));
         std::vector<at::Tensor> actual;  // [rows, positions, width]
         for (const at::Tensor& values : part.rows.targets) {
           const auto& spec = targets[actual.size()];
@@ -52,24 +52,24 @@ void write_predictions_file(const std::filesystem::path& file, const DocumentCom
         }
         const at::Tensor rows = part.rows.rows.contiguous();
         const auto* const first = rows.data_ptr<std::int64_t>();
-        writer.label(names, [&](std::int64_t row, std::int64_t position,
-                                std::vector<std::string>& texts) {
-          // Ascending; a row that a fold has twice has one target.
-          const std::int64_t place = std::lower_bound(first, first + rows.numel(), row) - first;
-          texts.push_back(of_fold.fold);
-          for (std::size_t target = 0; target < targets.size(); ++target) {
-            const at::Tensor& values = actual[target];
-            const std::int64_t width = values.size(2);
-            const double* const value =
-                values.data_ptr<double>() + (place * values.size(1) + position) * width;
-            if (targets[target].kind == TargetKind::kClasses) {
-              texts.push_back(targets[target].class_names[static_cast<std::size_t>(*value)]);
-              continue;
-            }
-            for (std::int64_t k = 0; k < width; ++k)
-              texts.push_back(number_text(value[k], part.rows.targets[target].scalar_type()));
-          }
-        });
+        writer.label(
+            names, [&](std::int64_t row, std::int64_t position, std::vector<std::string>& texts) {
+              // Ascending; a row that a fold has twice has one target.
+              const std::int64_t place = std::lower_bound(first, first + rows.numel(), row) - first;
+              texts.push_back(of_fold.fold);
+              for (std::size_t target = 0; target < targets.size(); ++target) {
+                const at::Tensor& values = actual[target];
+                const std::int64_t width = values.size(2);
+                const double* const value =
+                    values.data_ptr<double>() + (place * values.size(1) + position) * width;
+                if (targets[target].kind == TargetKind::kClasses) {
+                  texts.push_back(targets[target].class_names[static_cast<std::size_t>(*value)]);
+                  continue;
+                }
+                for (std::int64_t k = 0; k < width; ++k)
+                  texts.push_back(number_text(value[k], part.rows.targets[target].scalar_type()));
+              }
+            });
         writer.write(part.predictions, part.rows);
       }
     }

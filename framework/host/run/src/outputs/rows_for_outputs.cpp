@@ -64,14 +64,14 @@ void set_rows_aside_for_outputs(const ResolvedWorkflow& workflow, const SplitReq
                     std::to_string(rows) + " in all; give the data more rows");
   }
   const double fraction = workflow.resolved.at("outputs").value("fraction", 0.2);
-  const auto count = std::clamp<std::int64_t>(
-      std::llround(fraction * static_cast<double>(rows)), 1, rows - 1);
+  const auto count =
+      std::clamp<std::int64_t>(std::llround(fraction * static_cast<double>(rows)), 1, rows - 1);
   SplitRequest part = request.part(fold.training);
   part.random = request.random.part("outputs", 0);
   const RowList places = rows_set_aside(part, count, how_to_set_aside(part));
   fold.outputs = fold.training.at(places);
-  fold.training = beside_what_is_predicted(
-      request, fold.training.at(all_rows_but(rows, places)), fold.outputs);
+  fold.training =
+      beside_what_is_predicted(request, fold.training.at(all_rows_but(rows, places)), fold.outputs);
   if (fold.training.empty()) {
     throw DataError("outputs learn from " + std::to_string(fold.outputs.size()) +
                     " training rows that are set aside, and no others are left; set a smaller "

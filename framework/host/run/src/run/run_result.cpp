@@ -95,7 +95,7 @@ RunResult result_of_fits(const RunParts& run, const CrossValidation& plan,
                          const JudgedOutputs& outputs) {
   const std::vector<CompletedFit>& folds = plan.folds();
   RunResult result;
-  const FitResult& chosen = !plan.plan().refit ? result_of(plan, outputs, 0)
+  const FitResult& chosen = !plan.plan().refit           ? result_of(plan, outputs, 0)
                             : outputs.refit() != nullptr ? outputs.refit()->result
                                                          : plan.chosen().result;
   if (plan.has_single_model()) {
@@ -215,8 +215,7 @@ void write_predictions(const RunParts& run, const CrossValidation& plan,
     write_predictions_file(run.folder.path() / "predictions.csv", run.components(), folds);
 }
 
-void write_outputs(const RunParts& run, const CrossValidation& plan,
-                   const JudgedOutputs& outputs) {
+void write_outputs(const RunParts& run, const CrossValidation& plan, const JudgedOutputs& outputs) {
   if (!outputs.stages().empty() && plan.has_single_model())
     write_state_folder(RunFolder::outputs_of(run.folder.path()), outputs.stages().state());
 }

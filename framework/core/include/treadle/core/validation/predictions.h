@@ -47,7 +47,8 @@ struct Prediction {
 };
 
 /// The decision, where there is one, else the likeliest class (the first of equals), or the labels
-/// above one half. Expects probabilities; those of a distribution are decided like those of classes.
+/// above one half. Expects probabilities; those of a distribution are decided like those of
+/// classes.
 at::Tensor decided(const Prediction& prediction);
 
 /// Calls `visit(tensor, dimension)` for each tensor that a prediction has, with the dimension of
