@@ -154,8 +154,9 @@ TEST(Outputs, GoWithTheModelWhereverItIsUsed) {
 TEST(Outputs, LeaveThePredictionsOfEveryRow) {
   const Runtime runtime;
   const Workspace workspace;
-  const json document = moons_with(
-      {{"training", {{"epochs", 2}}}, {"outputs", {{"decision", {{"threshold", "f1"}}}}}});
+  const json document =
+      sure_of(noisy_table(workspace.folder()),
+              {{"training", {{"epochs", 2}}}, {"outputs", {{"decision", {{"threshold", "f1"}}}}}});
   const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
   const auto rows = table_in(run.folder / "predictions.csv");
 

@@ -174,8 +174,9 @@ CLAIM(Output, GoesOnFromItsState) {
 
 CLAIM(Output, RefusesTheStateOfSomethingElse) {
   const auto stage = fitted(random_rows());
+  const StateDict whole = stage->state();
   StateDict broken;
-  for (const auto& [name, tensor] : stage->state().tensors())
+  for (const auto& [name, tensor] : whole.tensors())
     broken.put(name, at::cat({tensor.reshape(-1), tensor.reshape(-1)}).unsqueeze(0).unsqueeze(0));
 
   if (!broken.empty()) {
