@@ -14,5 +14,6 @@ TREADLE_PLUGIN(registrar) {
   registrar.add<Isotonic>("isotonic");
   registrar.add<Conformal>("conformal");
   registrar.add<Threshold>("threshold");
-  registrar.add<Coverage>("coverage");
+  registrar.add<IntervalCoverage>("interval_coverage");
+  registrar.add<SetCoverage>("set_coverage");
 }
