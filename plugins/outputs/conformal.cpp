@@ -32,6 +32,9 @@
 namespace treadle::outputs {
 namespace {
 
+/// 0.9 times 10 rows is 9, and not a little more.
+constexpr double kRounding = 1e-9;
+
 /// A number in [0, 1) of the bits of each row, [N].
 at::Tensor uniform_of(const at::Tensor& rows) {
   const at::Tensor values = rows.contiguous();
@@ -94,22 +97,24 @@ bool Conformal::has_fixed_positions() const {
 }
 
 std::int64_t Conformal::place_among(std::int64_t rows) const {
-  constexpr double kRounding = 1e-9;
   return static_cast<std::int64_t>(
       std::ceil(static_cast<double>(rows + 1) * coverage_ - kRounding));
 }
 
 at::Tensor Conformal::quantile_of(const at::Tensor& scores, const std::string& of) const {
-  const std::int64_t rows = scores.size(0);
-  const std::int64_t place = place_among(rows);
-  if (place > rows) {
+  const at::Tensor counts = scores.isnan().logical_not().sum(0);
+  const auto rows = counts.min().item<std::int64_t>();
+  if (place_among(rows) > rows) {
     const auto needed = static_cast<std::int64_t>(std::ceil(coverage_ / (1 - coverage_) - 1e-9));
     throw DataError("output \"conformal\": a coverage of " + nlohmann::json(coverage_).dump() +
                     " needs " + std::to_string(needed) + " held-out rows" + of + ", and there " +
                     (rows == 1 ? "is 1" : "are " + std::to_string(rows)) +
                     "; set more rows aside (outputs.fraction), or ask for less");
   }
-  return std::get<0>(scores.sort(0)).select(0, std::max<std::int64_t>(place, 1) - 1).clone();
+  const at::Tensor places =
+      ((counts + 1) * coverage_ - kRounding).ceil().to(at::kLong).clamp_min(1) - 1;
+  // NaN comes last.
+  return at::gather(std::get<0>(scores.sort(0)), 0, places.unsqueeze(0)).squeeze(0);
 }
 
 void Conformal::fit_groups(const at::Tensor& scores, const at::Tensor& groups) {
@@ -126,9 +131,11 @@ void Conformal::fit_groups(const at::Tensor& scores, const at::Tensor& groups) {
   std::int64_t begin = 0;
   for (std::int64_t g = 0; g < found.numel(); ++g) {
     const auto count = counts[g].item<std::int64_t>();
-    if (place_among(count) <= count) {
+    const at::Tensor of_group = scores.index_select(0, order.narrow(0, begin, count));
+    const auto least = of_group.isnan().logical_not().sum(0).min().item<std::int64_t>();
+    if (place_among(least) <= least) {
       kept.push_back(found[g].item<std::int64_t>());
-      quantiles.push_back(quantile_of(scores.index_select(0, order.narrow(0, begin, count)), ""));
+      quantiles.push_back(quantile_of(of_group, ""));
     }
     begin += count;
   }
@@ -186,12 +193,8 @@ void Conformal::fit_numbers(const Prediction& prediction, const TargetBatch& tar
     scores = scores.reshape({-1, scores.size(-1)});
     weights = weights.defined() ? weights.reshape(-1) : weights;
   }
-  if (weights.defined()) {
-    const at::Tensor counts = weights.flatten(1 < weights.dim() ? 1 : 0).gt(0);
-    const at::Tensor kept = counts.dim() == 2 ? counts.any(1) : counts;
-    scores = scores.index({kept});
-    groups = groups.defined() ? groups.index({kept}) : groups;
-  }
+  if (weights.defined())
+    scores = scores.masked_fill(weights.eq(0).unsqueeze(-1), std::nan(""));
   quantiles_ = quantile_of(scores, "");
   if (by_ == By::kGroup)
     fit_groups(scores, groups);

@@ -48,7 +48,7 @@ class Conformal final : public OutputStage {
   bool has_fixed_positions() const;
   void fit_numbers(const Prediction& prediction, const TargetBatch& target);
   void fit_classes(const Prediction& prediction, const TargetBatch& target);
-  /// Of scores [N, ...] for each of the others: [...].
+  /// Of scores [N, ...], NaN where they do not count, for each of the others: [...].
   at::Tensor quantile_of(const at::Tensor& scores, const std::string& of) const;
   std::int64_t place_among(std::int64_t rows) const;
   void fit_groups(const at::Tensor& scores, const at::Tensor& groups);

@@ -84,16 +84,23 @@ INSTANTIATE_TEST_SUITE_P(
                    testing::class_target(2, {kVaries})}),
     CaseName());
 
-INSTANTIATE_TEST_SUITE_P(Coverage, MetricContract,
-                         ::testing::Values(MetricCase{
-                             "OfIntervals",
-                             [] { return plugin().make<MetricComputer>("coverage"); },
-                             MetricCase::numbers(1),
-                             1e-12,
-                             1e-5,
-                             false,
-                             {"lower", "upper"}}),
-                         CaseName());
+INSTANTIATE_TEST_SUITE_P(
+    Coverage, MetricContract,
+    ::testing::Values(MetricCase{"OfIntervals",
+                                 [] { return plugin().make<MetricComputer>("interval_coverage"); },
+                                 MetricCase::numbers(1),
+                                 1e-12,
+                                 1e-5,
+                                 false,
+                                 {"lower", "upper"}},
+                      MetricCase{"OfSets",
+                                 [] { return plugin().make<MetricComputer>("set_coverage"); },
+                                 MetricCase::classes(3),
+                                 1e-12,
+                                 1e-5,
+                                 false,
+                                 {"in_set"}}),
+    CaseName());
 
 std::unique_ptr<OutputStage> fitted(const std::string& name, const json& parameters,
                                     const TargetSpec& target, const EvaluatedRows& rows) {
@@ -373,7 +380,8 @@ double mean_coverage(const json& parameters, bool is_classes, bool has_quantiles
     const auto stage = fitted("conformal", parameters, target, rows_of(200));
     EvaluatedRows others = rows_of(2000);
     others.prediction = stage->apply(others.prediction, others.batch);
-    const auto coverage = plugin().make<MetricComputer>("coverage");
+    const auto coverage =
+        plugin().make<MetricComputer>(is_classes ? "set_coverage" : "interval_coverage");
     coverage->start(target);
     testing::update(*coverage, others, target);
     sum += coverage->compute().values.at(0).value;
@@ -390,7 +398,7 @@ TEST(Conformal, CoversAsOftenAsItSays) {
 }
 
 TEST(Coverage, IsUndefinedWithoutIntervals) {
-  const auto coverage = plugin().make<MetricComputer>("coverage");
+  const auto coverage = plugin().make<MetricComputer>("interval_coverage");
   coverage->start(testing::number_target(1));
   testing::update(*coverage,
                   evaluated_rows(TargetKind::kNumbers, at::zeros({2, 1}, at::kDouble),
