@@ -19,8 +19,8 @@ class Positions {
   const at::Tensor& predicted() const { return predicted_; }  ///< [N, width]
   /// What the prediction stands for: classes int64 [N], labels bool [N, width].
   at::Tensor decided() const;
-  const at::Tensor& actual() const { return actual_; }        ///< classes [N], else [N, width]
-  const at::Tensor& weights() const { return weights_; }      ///< float64 [N]; undefined: 1 each
+  const at::Tensor& actual() const { return actual_; }    ///< classes [N], else [N, width]
+  const at::Tensor& weights() const { return weights_; }  ///< float64 [N]; undefined: 1 each
   std::int64_t count() const { return predicted_.size(0); }
   double total_weight() const;
 
