@@ -124,19 +124,19 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     OfProbabilities, MetricContract,
-    ::testing::Values(
-        binned_case("Ece", "ece", Case::classes(3)),
-        binned_case("EceByQuantiles", "ece", Case::classes(2, {kVaries}),
-                    {{"strategy", "quantile"}, {"bins", 6}}),
-        binned_case("Reliability", "reliability", Case::classes(2)),
-        binned_case("ReliabilityByQuantiles", "reliability", Case::classes(3, {kVaries}),
-                    {{"strategy", "quantile"}, {"bins", 4}}),
-        case_of("Curves", "curves", Case::classes(2)),
-        case_of("CurvesOfThree", "curves", Case::classes(3, {kVaries})),
-        binned_case("ScoreHistogram", "score_histogram", Case::classes(2, {kVaries})),
-        case_of("Thresholds", "thresholds", Case::classes(2)),
-        case_of("ThresholdsOfSteps", "thresholds", Case::classes(2, {kVaries}),
-                {{"costs", {{"false_positive", 1}, {"false_negative", 5}}}})),
+    ::testing::Values(binned_case("Ece", "ece", Case::classes(3)),
+                      binned_case("EceByQuantiles", "ece", Case::classes(2, {kVaries}),
+                                  {{"strategy", "quantile"}, {"bins", 6}}),
+                      binned_case("Reliability", "reliability", Case::classes(2)),
+                      binned_case("ReliabilityByQuantiles", "reliability",
+                                  Case::classes(3, {kVaries}),
+                                  {{"strategy", "quantile"}, {"bins", 4}}),
+                      case_of("Curves", "curves", Case::classes(2)),
+                      case_of("CurvesOfThree", "curves", Case::classes(3, {kVaries})),
+                      binned_case("ScoreHistogram", "score_histogram", Case::classes(2, {kVaries})),
+                      case_of("Thresholds", "thresholds", Case::classes(2)),
+                      case_of("ThresholdsOfSteps", "thresholds", Case::classes(2, {kVaries}),
+                              {{"costs", {{"false_positive", 1}, {"false_negative", 5}}}})),
     CaseName());
 
 MetricCase coverage_case(std::string name, TargetSpec target, nlohmann::json parameters = {}) {

@@ -43,7 +43,8 @@ void expect_rows(const json& got, const json& expected, const std::string& where
   }
 }
 
-// The cases and their results: /usr/bin/python3 plugins/metrics/test/scikit_learn.py, version 1.2.1.
+// The cases and their results: /usr/bin/python3 plugins/metrics/test/scikit_learn.py,
+// version 1.2.1.
 TEST(Metrics, GiveTheNumbersOfScikitLearn) {
   std::ifstream file(source_path(TREADLE_PLUGIN_FOLDER) / "test/scikit_learn.json");
   const json cases = json::parse(file);
