@@ -419,6 +419,7 @@ def stored_cases():
         case("two classes", "classes", 2, two, of_two),
         case("two classes with weights", "classes", 2, two, of_two, weights=w),
         case("two classes with padding", "classes", 2, two, of_two, weights=padding, steps=4),
+        case("two classes, rows without weight", "classes", 2, two, of_two, weights=(UNIT * (two[:, 1] < 0.8)).tolist()),
         case("two classes, all ties", "classes", 2, np.full((24, 2), 0.5), of_two),
         case("two classes, one class only", "classes", 2, two, np.ones(24, int)),
         case("two classes decided for", "classes", 2, two, of_two, decision=(two[:, 1] >= 0.25).astype(int).tolist()),
