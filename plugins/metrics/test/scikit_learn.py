@@ -427,6 +427,7 @@ def stored_cases():
         case("three classes with weights", "classes", 3, three, of_three, weights=w),
         case("three classes with padding", "classes", 3, three, of_three, weights=padding, steps=6),
         case("three classes, one absent", "classes", 3, three, 2 * of_two),
+        case("three classes, one nowhere", "classes", 3, three * [1, 0, 1] / (three * [1, 0, 1]).sum(1, keepdims=True), 2 * of_two),
         case("three classes with logits", "classes", 3, sure, of_three, logits=np.round(logits, 6).tolist()),
         case("three classes, no weight", "classes", 3, three, of_three, weights=[0] * 24),
         case("labels", "labels", 3, scores, labels),

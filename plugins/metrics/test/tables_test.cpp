@@ -148,17 +148,17 @@ TEST(Deviation, BucketsIncludeTheirUpperBound) {
 }
 
 TEST(QuantileCoverage, CountsTargetsAtAQuantileAsBelowIt) {
-  EvaluatedRows rows = evaluated_rows(TargetKind::kNumbers, rows_like({5, 5, 5, 5}, 1),
-                                      rows_like({1, 5, 9, 10}, 1));
-  rows.prediction.extras = {{"q0.1", rows_like({2, 2, 2, 2}, 1), 0.1},
-                            {"q0.9", rows_like({9, 9, 9, 9}, 1), 0.9}};
+  EvaluatedRows rows = evaluated_rows(TargetKind::kNumbers, rows_like({5, 5, 5, 5, 5}, 1),
+                                      rows_like({1, 2, 5, 9, 10}, 1));
+  rows.prediction.extras = {{"q0.1", rows_like({2, 2, 2, 2, 2}, 1), 0.1},
+                            {"q0.9", rows_like({9, 9, 9, 9, 9}, 1), 0.9}};
 
   const auto values = result_of("quantile_coverage", rows, number_target(1)).values;
 
-  const std::vector<std::pair<std::string, double>> expected{{"quantile_coverage", 0.5},
-                                                             {"quantile_coverage.q0.1", 0.25},
-                                                             {"quantile_coverage.q0.5", 0.5},
-                                                             {"quantile_coverage.q0.9", 0.75}};
+  const std::vector<std::pair<std::string, double>> expected{{"quantile_coverage", 0.6},
+                                                             {"quantile_coverage.q0.1", 0.4},
+                                                             {"quantile_coverage.q0.5", 0.6},
+                                                             {"quantile_coverage.q0.9", 0.8}};
   ASSERT_EQ(values.size(), expected.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(values[i].name, expected[i].first);
