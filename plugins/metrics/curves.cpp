@@ -59,7 +59,7 @@ const std::vector<std::string>& columns() {
 }  // namespace
 
 std::vector<std::int64_t> corners_of(const at::Tensor& x, const at::Tensor& y, std::size_t most) {
-  constexpr double kOnTheLine = 1e-12;  // what rounding makes of points on it
+  constexpr double kOnTheLine = 1e-12;  // up to rounding
   const at::Tensor xs = x.contiguous();
   const at::Tensor ys = y.contiguous();
   const double* const xs_data = xs.data_ptr<double>();

@@ -15,7 +15,7 @@
 namespace treadle::metrics {
 namespace {
 
-/// What each score adds to a cumulative sum.
+/// The share of each score in a cumulative sum.
 at::Tensor steps_of(const at::Tensor& cumulative) {
   return cumulative.diff(1, 0, at::zeros({1}, at::kDouble));
 }

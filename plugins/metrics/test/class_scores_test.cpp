@@ -155,7 +155,8 @@ TEST(CohenKappa, CountsDistancesInTheOrderOfTheClasses) {
   const auto kappa = [&](std::int64_t predicted, const char* weights) {
     EvaluatedRows rows = evaluated_rows(TargetKind::kClasses, at::full({4, 4}, 0.25, at::kDouble),
                                         at::tensor({0, 1, 2, 3}, at::kLong));
-    rows.prediction.decision = at::tensor({predicted, std::int64_t{1}, std::int64_t{2}, std::int64_t{3}}, at::kLong);
+    rows.prediction.decision =
+        at::tensor({predicted, std::int64_t{1}, std::int64_t{2}, std::int64_t{3}}, at::kLong);
     return first_value("cohen_kappa", rows, {{"weights", weights}}, four).value.value();
   };
 

@@ -8,9 +8,9 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/logit.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
-#include <ATen/ops/logit.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/trapz.h>
 #include <gtest/gtest.h>
@@ -36,8 +36,7 @@ at::Tensor doubles(const std::vector<double>& values) {
 EvaluatedRows scored(std::int64_t rows) {
   const TaskRandom random(11);
   const at::Tensor classes = at::randint(0, 2, {rows}, at::kLong);
-  const at::Tensor yes =
-      at::rand({rows}, at::kDouble).mul(0.8).add(classes, 0.2).unsqueeze(1);
+  const at::Tensor yes = at::rand({rows}, at::kDouble).mul(0.8).add(classes, 0.2).unsqueeze(1);
   return evaluated_rows(TargetKind::kClasses, at::cat({yes.neg().add(1), yes}, 1), classes);
 }
 

@@ -27,7 +27,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-EvaluatedRows of_second(const std::vector<double>& second, const std::vector<std::int64_t>& actual) {
+EvaluatedRows of_second(const std::vector<double>& second,
+                        const std::vector<std::int64_t>& actual) {
   const at::Tensor yes = at::tensor(second, at::kDouble).unsqueeze(1);
   return evaluated_rows(TargetKind::kClasses, at::cat({1 - yes, yes}, 1),
                         at::tensor(actual, at::kLong));
@@ -50,10 +51,9 @@ TEST(Thresholds, CountDecisionsAndTheirCost) {
   // By hand; 0.5 is at the threshold.
   const EvaluatedRows rows = of_second({0.2, 0.5, 0.7, 0.4}, {0, 0, 1, 1});
 
-  const MetricTable table =
-      result_of("thresholds", rows, class_target(2),
-                {{"costs", {{"false_positive", 1}, {"false_negative", 10}}}})
-          .tables.at(0);
+  const MetricTable table = result_of("thresholds", rows, class_target(2),
+                                      {{"costs", {{"false_positive", 1}, {"false_negative", 10}}}})
+                                .tables.at(0);
 
   EXPECT_THAT(table.column_labels,
               ElementsAre("threshold", "true_positives", "false_positives", "true_negatives",
@@ -135,8 +135,8 @@ TEST(Deviation, BucketsIncludeTheirUpperBound) {
 
   const MetricTable& table = result.tables.at(0);
   EXPECT_EQ(table.name, "deviation_buckets");
-  EXPECT_THAT(table.row_labels, ElementsAre("0-10%", "10-20%", "20-30%", "30-40%", "40-50%",
-                                            "50-100%", "100%+"));
+  EXPECT_THAT(table.row_labels,
+              ElementsAre("0-10%", "10-20%", "20-30%", "30-40%", "40-50%", "50-100%", "100%+"));
   EXPECT_TRUE(at::equal(table.values, rows_like({1, 0, 1, 0, 1, 3, 1}, 1))) << table.values;
   ASSERT_EQ(result.values.size(), 3U);
   EXPECT_EQ(result.values[0].name, "deviation");
