@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include <ATen/ops/bincount.h>
 #include <ATen/ops/dot.h>
 #include <ATen/ops/eq.h>
 #include <ATen/ops/zeros.h>
@@ -17,19 +16,6 @@ namespace {
 
 double ratio_or_zero(double part, double whole) {
   return whole > 0 ? part / whole : 0;
-}
-
-// Row weights as float64, or undefined for 1 each.
-void add_counts(at::Tensor counts, const at::Tensor& classes, const at::Tensor& weights) {
-  counts.add_(weights.defined() ? at::bincount(classes, weights, counts.size(0))
-                                : at::bincount(classes, {}, counts.size(0)));
-}
-
-void load_counts(at::Tensor& counts, const StateDict& state) {
-  const at::Tensor& stored = state.tensor("counts");
-  if (stored.sizes() != counts.sizes())
-    throw StorageError("the saved metric belongs to data with another number of classes");
-  counts.copy_(stored);
 }
 
 }  // namespace
@@ -68,35 +54,18 @@ void CountMetric::do_reset() {
 
 void CountMetric::do_update(const Prediction& prediction, const TargetBatch& target) {
   const Positions positions(prediction, target);
-  const bool macro = score_.average == CountScore::Average::kMacro;
-  if (is_labels_ && macro)
-    return count_labels(positions);
+  if (score_.average == CountScore::Average::kMacro)
+    return add_class_counts(counts_, positions);
   const at::Tensor& weights = positions.weights();
   const at::Tensor& actual = positions.actual();
   const at::Tensor predicted = positions.decided();
   const at::Tensor hits =
       is_labels_ ? at::eq(predicted, actual.gt(0.5)).all(1) : at::eq(predicted, actual);
+  // Each position is one prediction and one target, so all totals are the same.
   counts_[3].add_(positions.total_weight());
-  if (!macro) {
-    // Each position is one prediction and one target, so all totals are the same.
-    counts_[0].add_(weights.defined() ? at::dot(hits.to(at::kDouble), weights) : hits.sum());
-    counts_[1].copy_(counts_[3]);
-    counts_[2].copy_(counts_[3]);
-    return;
-  }
-  const at::Tensor hit_weights = hits.to(at::kDouble);
-  add_counts(counts_[0], actual, weights.defined() ? hit_weights.mul(weights) : hit_weights);
-  add_counts(counts_[1], predicted, weights);
-  add_counts(counts_[2], actual, weights);
-}
-
-void CountMetric::count_labels(const Positions& positions) {
-  const at::Tensor predicted = positions.decided().to(at::kDouble);
-  const at::Tensor actual = positions.actual().to(at::kDouble);
-  counts_[0].add_(weighted_sum(predicted.mul(actual), positions.weights()));
-  counts_[1].add_(weighted_sum(predicted, positions.weights()));
-  counts_[2].add_(weighted_sum(actual, positions.weights()));
-  counts_[3].add_(positions.total_weight());
+  counts_[0].add_(weights.defined() ? at::dot(hits.to(at::kDouble), weights) : hits.sum());
+  counts_[1].copy_(counts_[3]);
+  counts_[2].copy_(counts_[3]);
 }
 
 void CountMetric::do_merge(const MetricComputer& other) {

@@ -9,17 +9,9 @@
 #include <treadle/base/config.h>
 #include <treadle/core/validation/metric_computer.h>
 
-#include "positions.h"
+#include "class_counts.h"
 
 namespace treadle::metrics {
-
-/// What a score is made of: weights of positions, per class (or label) or over all of them.
-struct Counts {
-  double hits = 0;       ///< of the class and predicted as it
-  double predicted = 0;  ///< predicted as the class
-  double actual = 0;     ///< of the class
-  double all = 0;        ///< all positions
-};
 
 /// One metric that is a function of counts.
 struct CountScore {
@@ -66,8 +58,6 @@ class CountMetric : public MetricComputer {
   MetricResult do_compute() const override;
   StateDict do_state() const override;
   void do_load_state(const StateDict& state) override;
-
-  void count_labels(const Positions& positions);
 
   CountScore score_;
   bool per_class_ = false;

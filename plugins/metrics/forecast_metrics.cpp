@@ -1,6 +1,7 @@
 #include "forecast_metrics.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include <ATen/TensorOperators.h>
@@ -18,6 +19,12 @@ namespace {
 at::Tensor symmetric_share(const at::Tensor& predicted, const at::Tensor& actual) {
   const at::Tensor sizes = predicted.abs() + actual.abs();
   return (predicted - actual).abs().mul(200).div(sizes.masked_fill(sizes.eq(0), 1));
+}
+
+// scikit-learn's: by no less than the epsilon of float64.
+at::Tensor relative_error(const at::Tensor& predicted, const at::Tensor& actual) {
+  return (predicted - actual).abs() /
+         actual.abs().clamp_min(std::numeric_limits<double>::epsilon());
 }
 
 at::Tensor absolute_error(const at::Tensor& predicted, const at::Tensor& actual) {
@@ -42,6 +49,7 @@ void load_sums(at::Tensor& sums, const StateDict& state, std::string_view name) 
 }  // namespace
 
 const RatioScore kSmape{"smape", &symmetric_share, &one_each, "no row has a weight above 0"};
+const RatioScore kMape{"mape", &relative_error, &one_each, "no row has a weight above 0"};
 const RatioScore kWape{"wape", &absolute_error, &size_of_target, "no target is other than 0"};
 
 RatioMetric::RatioMetric(const RatioScore& score) : score_(score) {}

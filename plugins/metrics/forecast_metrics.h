@@ -42,6 +42,9 @@ class RatioMetric : public MetricComputer {
 /// 200 mean(|x - y| / (|x| + |y|)), in percent, from 0 to 200; 0 where both are 0. (S. Makridakis,
 /// "Accuracy measures", 1993, as the M4 competition defines it.)
 extern const RatioScore kSmape;
+/// mean(|x - y| / max(|y|, eps)), as a share and not in percent, eps the machine epsilon of
+/// float64: targets of 0 make it huge. (scikit-learn: mean_absolute_percentage_error.)
+extern const RatioScore kMape;
 /// sum |x - y| / sum |y|.
 extern const RatioScore kWape;
 

@@ -17,7 +17,7 @@ class Positions {
   Positions(const Prediction& prediction, const TargetBatch& target);
 
   const at::Tensor& predicted() const { return predicted_; }  ///< [N, width]
-  /// What the prediction stands for: classes int64 [N], labels bool [N, width].
+  /// The classes or labels decided for: classes int64 [N], labels bool [N, width].
   at::Tensor decided() const;
   const at::Tensor& actual() const { return actual_; }    ///< classes [N], else [N, width]
   const at::Tensor& weights() const { return weights_; }  ///< float64 [N]; undefined: 1 each

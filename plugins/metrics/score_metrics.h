@@ -1,9 +1,7 @@
 #pragma once
 
 #include <initializer_list>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -13,41 +11,6 @@
 #include "positions.h"
 
 namespace treadle::metrics {
-
-/// Area under the ROC curve, exact, from the ranks of the scores; ties count half (Mann-Whitney).
-///
-/// Two classes: of the second one. More: one class against the rest, mean over the classes for
-/// which there are positions inside and outside (scikit-learn: multi_class="ovr", average="macro").
-///
-/// Memory grows with the positions: 8 bytes each plus one score (two classes) or one a class, in
-/// the run's dtype. **Rationale:** an area from a fixed number of bins is not the number people
-/// compare.
-class Auc final : public MetricComputer {
- public:
-  explicit Auc(const Config& config);
-
- private:
-  void do_start(const TargetSpec& target) override;
-  void do_reset() override;
-  void do_update(const Prediction& prediction, const TargetBatch& target) override;
-  void do_merge(const MetricComputer& other) override;
-  MetricResult do_compute() const override;
-  StateDict do_state() const override;
-  void do_load_state(const StateDict& state) override;
-
-  struct Rows {
-    at::Tensor scores;   // [rows, 1 or classes]
-    at::Tensor classes;  // int64 [rows]
-    at::Tensor weights;  // float64 [rows]; undefined: 1 each
-  };
-
-  Rows all_rows() const;  // undefined scores when there are none
-  Number value() const;
-  Number area(const Rows& rows, std::int64_t column, std::int64_t positive) const;
-
-  std::vector<std::string> class_names_;
-  std::vector<Rows> seen_;
-};
 
 /// -log p(right class), or of a distribution t -sum_c t_c log p_c: float64 [N]. p is kept within
 /// [eps, 1 - eps], eps the machine epsilon of the predictions' dtype, as in scikit-learn.
@@ -90,6 +53,9 @@ extern const PositionScore kKlDiv;
 /// The share of labels that are wrong, a label being present where its probability is above one
 /// half.
 extern const PositionScore kHammingLoss;
+/// The Brier score: of two classes the mean of (p - y)^2, with p that of the second one and y 1
+/// where it is right; of more the mean of sum_c (p_c - y_c)^2.
+extern const PositionScore kBrier;
 
 template <const PositionScore& kScore>
 class PositionMetricOf final : public PositionMetric {

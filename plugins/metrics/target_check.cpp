@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
+
 namespace treadle::metrics {
 namespace {
 
@@ -29,6 +32,15 @@ void expect_kind(std::string_view metric, std::initializer_list<TargetKind> kind
 
 void expect_classes(std::string_view metric, const TargetSpec& target) {
   expect_kind(metric, {TargetKind::kClasses}, target);
+}
+
+void expect_two_classes(std::string_view metric, const TargetSpec& target) {
+  expect_classes(metric, target);
+  if (target.class_count() != 2) {
+    throw DataError("metric \"" + std::string(metric) + "\" needs two classes, but the target " +
+                    quote_text(target.name) + " has " + std::to_string(target.class_count()) +
+                    "; use curves or confusion_matrix");
+  }
 }
 
 void expect_numbers(std::string_view metric, const TargetSpec& target) {

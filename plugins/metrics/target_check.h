@@ -11,6 +11,8 @@ namespace treadle::metrics {
 void expect_kind(std::string_view metric, std::initializer_list<TargetKind> kinds,
                  const TargetSpec& target);
 void expect_classes(std::string_view metric, const TargetSpec& target);
+/// The same unless there are two classes.
+void expect_two_classes(std::string_view metric, const TargetSpec& target);
 void expect_numbers(std::string_view metric, const TargetSpec& target);
 
 }  // namespace treadle::metrics

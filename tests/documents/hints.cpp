@@ -189,6 +189,7 @@ const std::map<std::string, Hint>& table() {
       {"callback/early_stopping:patience", {60, one_epoch}},
 
       {":class_weights", {25, per_class}},
+      {"metric/top_k_accuracy:k", {60, small<1, 2>}},
       {":quantiles", {60, quantiles}},
       {"transform/min_max:range", {30, range}},
       {"transform/robust:quantile_range", {30, percentages}},
@@ -243,6 +244,18 @@ json adaptive_parameters(Drawing& drawing) {
   return {{"num_classes", drawing.dice.whole(4, 6)}, {"cutoffs", {drawing.dice.whole(1, 3)}}};
 }
 
+/// One class against the rest, or an average: not both.
+json class_choice(Drawing& drawing) {
+  const auto& targets = drawing.data.targets;
+  json chosen = {{"class", nullptr}, {"average", nullptr}};
+  if (drawing.dice.chance(30) && !targets.empty() && targets[0].class_count() > 0) {
+    chosen["class"] = drawing.dice.one_of(targets[0].class_names);
+  } else if (drawing.dice.chance(50)) {
+    chosen["average"] = drawing.dice.one_of(std::vector<std::string>{"macro", "micro", "weighted"});
+  }
+  return chosen;
+}
+
 using Together = json (*)(Drawing&);
 
 const std::map<std::string, Together>& together() {
@@ -251,6 +264,12 @@ const std::map<std::string, Together>& together() {
       {"data/npy", npy_parameters},
       {"data/text", text_parameters},
       {"layer/top_k_router", router_parameters},
+      {"metric/average_precision", class_choice},
+      {"metric/f1", class_choice},
+      {"metric/f_beta", class_choice},
+      {"metric/precision", class_choice},
+      {"metric/recall", class_choice},
+      {"metric/specificity", class_choice},
       {"layer/adaptive_log_softmax", adaptive_parameters},
       {"schedule/multi_step", milestones},
       {"schedule/sequential", chain_parameters}};

@@ -206,7 +206,9 @@ class Drawer {
 
   /// As the history calls it.
   std::string name_of_metric(const json& metric) const {
-    const std::string name = metric["use"];
+    std::string name = metric["use"];
+    if (metric.contains("class"))
+      name += "." + metric["class"].get<std::string>();
     return drawing_.data.targets.size() == 1 ? name : metric.value("target", "") + "/" + name;
   }
 

@@ -45,7 +45,7 @@ std::size_t distance_between(std::string_view a, std::string_view b) {
   return previous[b.size()];
 }
 
-// "sep" for "separator", "lr" for "learning_rate", "f1" for "macro_f1".
+// "sep" for "separator", "lr" for "learning_rate", "iou" for "mean_iou".
 bool is_short_for(std::string_view word, std::string_view candidate) {
   constexpr std::size_t kShortestBeginning = 3;
   constexpr std::size_t kShortestPart = 2;

@@ -44,7 +44,8 @@ void expect_equal(const MetricResult& got, const MetricResult& expected, double 
     EXPECT_EQ(got.tables[i].row_labels, expected.tables[i].row_labels);
     EXPECT_EQ(got.tables[i].column_labels, expected.tables[i].column_labels);
     ASSERT_EQ(got.tables[i].values.sizes(), expected.tables[i].values.sizes());
-    EXPECT_TRUE(got.tables[i].values.allclose(expected.tables[i].values, tolerance, tolerance))
+    EXPECT_TRUE(got.tables[i].values.allclose(expected.tables[i].values, tolerance, tolerance,
+                                              /*equal_nan=*/true))
         << got.tables[i].name;
   }
 }
