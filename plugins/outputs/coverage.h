@@ -13,7 +13,7 @@ namespace treadle::outputs {
 /// large it is on average. Undefined without the extras. Memory: three numbers.
 class Coverage : public MetricComputer {
  protected:
-  /// What a position has: 1 where the truth is inside, and a size. Both float64 [N].
+  /// Of each position: 1 where the truth is inside, and a size. Both float64 [N].
   struct Inside {
     at::Tensor is_inside;
     at::Tensor size;
@@ -35,7 +35,7 @@ class Coverage : public MetricComputer {
 
   const std::string share_;
   const std::string size_;
-  at::Tensor sums_;  // float64 [3]: weights of what is inside, times sizes, and of all
+  at::Tensor sums_;  // float64 [3]: weights inside, weights times sizes, all weights
 };
 
 /// "interval_coverage" and "interval_width". Of several numbers at a position their mean.

@@ -35,8 +35,8 @@ at::Tensor flat(const at::Tensor& wide);
 /// all be alike.
 at::Tensor log_odds_of(const Prediction& prediction);
 
-/// What a softmax, or for labels and two classes a sigmoid, makes the probabilities of: float64
-/// [N, C] or, of two classes, [N, 1].
+/// The inputs of the softmax, or for labels and two classes of the sigmoid, behind the
+/// probabilities: float64 [N, C] or, of two classes, [N, 1].
 at::Tensor logits_of(const Prediction& prediction);
 
 /// Probabilities float64 [N, C] or, of two classes, [N, 1] as values [B, positions..., C] like

@@ -13,14 +13,14 @@ namespace treadle::outputs {
 
 /// Decides for the second of two classes, or for each label, where its probability is at least t.
 ///
-/// t is given, or the one that is best on held-out rows: by a score, or by the cost of what is
-/// decided wrongly. Then it lies halfway between two probabilities that occur, or between the
+/// t is given, or the one that is best on held-out rows: by a score, or by the cost of
+/// wrong decisions. Then it lies halfway between two probabilities that occur, or between the
 /// largest and 1; the higher one of equals.
 class Threshold final : public OutputStage {
  public:
   explicit Threshold(const Config& config);
 
-  /// What is decided at a threshold: sums of weights.
+  /// The decisions at a threshold: sums of weights.
   struct Decided {
     double true_positive = 0;
     double false_positive = 0;

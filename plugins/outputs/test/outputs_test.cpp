@@ -233,7 +233,7 @@ TEST(Calibration, NamesAClassThatNoHeldOutRowHas) {
   }
 }
 
-/// What a threshold is worth on rows of one weight.
+/// The score of a threshold on rows of one weight.
 double worth(const json& by, const at::Tensor& p, const at::Tensor& actual, double threshold) {
   const at::Tensor decided = p.ge(threshold);
   const at::Tensor positive = actual.gt(0.5);

@@ -33,7 +33,7 @@ class @Name@ final : public treadle::OutputStage {
     // Not in place: the tensors are the caller's.
     const at::Tensor values = prediction.values.to(at::kDouble) * (1 - weight_) + shares_ * weight_;
     prediction.values = values.to(prediction.values.scalar_type());
-    // What probabilities were made of no longer belongs to them.
+    // They no longer belong to the probabilities.
     prediction.logits = at::Tensor();
     return prediction;
   }

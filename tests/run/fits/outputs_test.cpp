@@ -99,7 +99,7 @@ TEST(Outputs, CalibrateFoldsByOtherFolds) {
   const OutputsResult& outputs = *run.result.outputs;
   EXPECT_EQ(outputs.rows_from, "folds");
   EXPECT_EQ(outputs.rows, 800);
-  EXPECT_THAT(outputs.not_judged, ::testing::IsEmpty());
+  EXPECT_THAT(outputs.not_evaluated, ::testing::IsEmpty());
   EXPECT_GT(double(outputs.stages.at(0).learned.at(0).value), 1.5) << "it was too sure";
   const std::vector<MetricValue>& with = run.result.cross_validation->mean_metrics;
   const std::vector<MetricValue>& raw = without.result.cross_validation->mean_metrics;
@@ -186,7 +186,7 @@ TEST(Outputs, LearnFromThePastAloneInAWalk) {
   document["metrics"] = {"rmse", "interval_coverage"};
   const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
 
-  EXPECT_THAT(run.result.outputs->not_judged,
+  EXPECT_THAT(run.result.outputs->not_evaluated,
               ElementsAre(run.result.cross_validation->fold_results.front().name));
   EXPECT_THAT(read_file(run.folder / "predictions.csv"), HasSubstr("row,fold,actual,y"));
 }

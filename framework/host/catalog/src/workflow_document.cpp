@@ -181,7 +181,7 @@ std::vector<Problem> problems_of_averages(const std::vector<UsedComponent>& comp
   return problems;
 }
 
-/// What stands for a component in a key of `resources`, which names it without parameters.
+/// Of a component that a key of `resources` names without parameters.
 std::vector<Problem> problems_of_name(std::string_view interface_word, const std::string& name,
                                       const std::string& pointer, const SchemaIndex& index,
                                       const PlaceIndex& places) {

@@ -68,7 +68,7 @@ void describe(F& f, Of<F, OutputsResult> outputs) {
   f("rows", outputs.rows);
   f("stages", outputs.stages);
   f.metrics("metrics_without", outputs.metrics_without);
-  f.if_any("not_judged", outputs.not_judged);
+  f.if_any("not_evaluated", outputs.not_evaluated);
 }
 
 template <typename F>

@@ -15,7 +15,7 @@ std::unique_ptr<treadle::OutputStage> make(nlohmann::json parameters = {}) {
   return plugin.make<treadle::OutputStage>("@name@", std::move(parameters));
 }
 
-// What every output stage keeps: one case for each kind of target, and for each configuration that
+// The contract of every output stage: one case for each kind of target, and for each configuration that
 // may behave differently.
 INSTANTIATE_TEST_SUITE_P(
     @Name@, OutputContract,

@@ -26,7 +26,7 @@
 namespace treadle::testing {
 namespace {
 
-/// What the claims share.
+/// Shared by the claims.
 class OutputClaims : public ::testing::WithParamInterface<OutputCase> {
  protected:
   static constexpr std::int64_t kRows = 240;

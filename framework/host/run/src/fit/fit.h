@@ -81,7 +81,7 @@ class Fit {
   /// On the test rows, with the same metrics, anew. Expects test rows, and that training is over.
   engine::ValidationResult test(std::stop_token stop);
 
-  /// What the trained model predicts for the rows that are set aside for output stages: a
+  /// Predictions of the trained model for the rows that are set aside for output stages: a
   /// CollectedPredictions for each target. Expects such rows.
   std::vector<Metric> predict_for_outputs(std::stop_token stop);
 
@@ -101,7 +101,7 @@ class Fit {
   const ModelSpec& model_spec() const { return model_spec_; }
   /// Transforms, fitted losses and data dictionaries.
   StateDict preprocessing() const;
-  /// What the document's metrics took of the training rows.
+  /// State of the document's metrics from the training rows.
   const FittedMetrics& fitted_metrics() const { return fitted_metrics_; }
   /// Whether the loss is in other units than the data's targets.
   bool transforms_targets() const;

@@ -34,7 +34,7 @@ class OutputStages {
   void fit(Predictions predictions, const Batch& rows);
   Predictions apply(Predictions predictions, const Batch& rows) const;
 
-  /// What a stage has learned for a target.
+  /// The fitted numbers of a stage for a target.
   struct Learned {
     std::string stage;   ///< its component
     std::string target;  ///< empty: the data has one

@@ -13,7 +13,7 @@
 
 #include "components/document_metrics.h"
 #include "events/trace.h"
-#include "outputs/judged_outputs.h"
+#include "outputs/evaluated_outputs.h"
 #include "outputs/predictions_file.h"
 #include "result/data_facts.h"
 #include "result/fit_results.h"
@@ -31,20 +31,21 @@ namespace {
 
 /// The report's metrics of a fold, as outputs leave them.
 const std::vector<Metric>& report_metrics_of(const CrossValidation& plan,
-                                             const JudgedOutputs& outputs, std::size_t fold) {
-  const JudgedOutputs::Fit* const judged = outputs.fold(fold);
-  return judged != nullptr ? judged->report_metrics : plan.folds()[fold].report_metrics;
+                                             const EvaluatedOutputs& outputs, std::size_t fold) {
+  const EvaluatedOutputs::Fit* const changed = outputs.fold(fold);
+  return changed != nullptr ? changed->report_metrics : plan.folds()[fold].report_metrics;
 }
 
-const FitResult& result_of(const CrossValidation& plan, const JudgedOutputs& outputs,
+const FitResult& result_of(const CrossValidation& plan, const EvaluatedOutputs& outputs,
                            std::size_t fold) {
-  const JudgedOutputs::Fit* const judged = outputs.fold(fold);
-  return judged != nullptr ? judged->result : plan.folds()[fold].result;
+  const EvaluatedOutputs::Fit* const changed = outputs.fold(fold);
+  return changed != nullptr ? changed->result : plan.folds()[fold].result;
 }
 
 /// The tables of all folds put together.
 std::vector<ResultTable> pooled_tables(const DocumentComponents& components,
-                                       const CrossValidation& plan, const JudgedOutputs& outputs) {
+                                       const CrossValidation& plan,
+                                       const EvaluatedOutputs& outputs) {
   std::vector<MetricTable> tables;
   const std::vector<Metric> report_metrics = make_report_metrics(components);
   for (std::size_t index = 0; index < report_metrics.size(); ++index) {
@@ -92,7 +93,7 @@ std::vector<BaselineResult> baseline_results(const CrossValidation& plan) {
 
 /// The chosen fit's result, and what the folds came to together.
 RunResult result_of_fits(const RunParts& run, const CrossValidation& plan,
-                         const JudgedOutputs& outputs) {
+                         const EvaluatedOutputs& outputs) {
   const std::vector<CompletedFit>& folds = plan.folds();
   RunResult result;
   const FitResult& chosen = !plan.plan().refit           ? result_of(plan, outputs, 0)
@@ -203,9 +204,9 @@ void leave_ensemble(const RunFolder& folder, const std::optional<EnsembleResult>
     std::filesystem::remove_all(other);
 }
 
-/// What the models of the folds predict for the rows that measure them.
+/// Predictions of the models of the folds for the rows that measure them.
 void write_predictions(const RunParts& run, const CrossValidation& plan,
-                       const JudgedOutputs& outputs) {
+                       const EvaluatedOutputs& outputs) {
   std::vector<FoldPredictions> folds;
   for (std::size_t i = 0; i < plan.folds().size(); ++i) {
     if (auto kept = kept_in(report_metrics_of(plan, outputs, i)))
@@ -215,7 +216,8 @@ void write_predictions(const RunParts& run, const CrossValidation& plan,
     write_predictions_file(run.folder.path() / "predictions.csv", run.components(), folds);
 }
 
-void write_outputs(const RunParts& run, const CrossValidation& plan, const JudgedOutputs& outputs) {
+void write_outputs(const RunParts& run, const CrossValidation& plan,
+                   const EvaluatedOutputs& outputs) {
   if (!outputs.stages().empty() && plan.has_single_model())
     write_state_folder(RunFolder::outputs_of(run.folder.path()), outputs.stages().state());
 }
@@ -232,7 +234,7 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
     members = ensemble->record();
   }
   const ResolvedWorkflow& made_by = study != nullptr ? study->best_document() : run.workflow();
-  const JudgedOutputs outputs(run, made_by, plan);
+  const EvaluatedOutputs outputs(run, made_by, plan);
   RunResult result = result_of_fits(run, plan, outputs);
   if (study != nullptr)
     result.search = study->record();

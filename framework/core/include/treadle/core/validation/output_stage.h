@@ -11,7 +11,7 @@
 
 namespace treadle {
 
-/// What is made of a model's predictions once it is trained: probabilities that are calibrated,
+/// A stage behind a trained model, which changes its predictions: calibrated probabilities,
 /// intervals that hold, a decision. It learns from rows that the model was not trained on, is saved
 /// with the model, and changes everything that the model predicts from then on.
 ///
@@ -31,14 +31,14 @@ class OutputStage : public Component, public Stateful {
 
   /// Learns from predictions that the stages before it have changed, in the data's units, on the
   /// CPU. Positions count target.weights() (1 each where undefined); those of weight 0 are padding.
-  /// Throws a DataError saying what is missing when these rows are too few or lack a class.
+  /// Throws a DataError when these rows are too few or lack a class, with how many are needed.
   void fit(const Prediction& prediction, const TargetBatch& target);
 
   /// For any rows, with the tensors that fit() was given; `rows` has their groups, where the data
   /// has some. Each row is changed by itself.
   Prediction apply(Prediction prediction, const Batch& rows) const;
 
-  /// What was learned, for people: "temperature" 1.8. After fit() or load_state().
+  /// The fitted numbers, for people: "temperature" 1.8. After fit() or load_state().
   std::vector<MetricValue> learned() const;
 
  private:

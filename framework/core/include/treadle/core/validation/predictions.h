@@ -35,7 +35,7 @@ struct Prediction {
   /// Undefined where none can cross.
   at::Tensor crossed = {};
 
-  /// What was decided on the probabilities. Classes: the index of one, int64 [B, positions...];
+  /// The decision on the probabilities. Classes: the index of one, int64 [B, positions...];
   /// labels: which of them are there, bool [B, positions..., C]. Undefined where nothing was
   /// decided beside what is likeliest: see decided().
   at::Tensor decision = {};

@@ -10,7 +10,7 @@
 #include <treadle/testing/component/contract_suite.h>
 #include <treadle/testing/support/targets.h>
 
-/// What every OutputStage must keep. Include in one source file of a test program:
+/// The contract of every OutputStage. Include in one source file of a test program:
 ///
 ///     INSTANTIATE_TEST_SUITE_P(Outputs, OutputContract, ::testing::Values(
 ///         OutputCase{"Temperature", [] { return plugin().make<OutputStage>("temperature"); },

@@ -59,7 +59,7 @@ struct DeviceResult {
   double idle_fraction = 0;
 };
 
-/// What the output stages of a run came to.
+/// The output stages of a run.
 struct OutputsResult {
   struct Stage {
     std::string name;    ///< the component: "temperature"
@@ -72,11 +72,11 @@ struct OutputsResult {
   std::string rows_from;
   std::int64_t rows = 0;
   std::vector<Stage> stages;
-  /// What the metrics would be without, on the same rows: means over the folds that are judged,
+  /// The metrics without them, on the same rows: means over the folds that are evaluated with,
   /// or those of the one model.
   std::vector<MetricValue> metrics_without;
   /// Folds whose metrics are without: there is none before them to learn from.
-  std::vector<std::string> not_judged;
+  std::vector<std::string> not_evaluated;
 };
 
 /// The result of a run: result.json.

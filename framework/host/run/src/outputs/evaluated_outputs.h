@@ -14,15 +14,15 @@
 
 namespace treadle::internal {
 
-/// The output stages of a run whose fits have completed: fitted, and judged by rows that they have
-/// not learned from.
+/// The output stages of a run whose fits have completed: fitted, and evaluated on rows that
+/// they have not learned from.
 ///
 /// The stages of the run's model learn from the predictions for the validation rows of all folds,
-/// each by a model that was not trained on them. A fold's result is judged with stages of its own,
+/// each by a model that was not trained on them. A fold is evaluated with stages of its own,
 /// which learn from the other folds; where folds follow one another in time, from those before it
-/// alone. With one split they learn from training rows that were set aside, and are judged on the
-/// rows that measure the model.
-class JudgedOutputs {
+/// alone. With one split they learn from training rows that were set aside, and are evaluated on
+/// the rows that measure the model.
+class EvaluatedOutputs {
  public:
   /// A fit as it is with outputs.
   struct Fit {
@@ -32,7 +32,8 @@ class JudgedOutputs {
 
   /// Of a document without outputs: nothing is changed. `workflow`: the one that the run's model
   /// was made by. Throws the DataError of a stage that cannot learn.
-  JudgedOutputs(const RunParts& run, const ResolvedWorkflow& workflow, const CrossValidation& plan);
+  EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& workflow,
+                   const CrossValidation& plan);
 
   /// Of the run's model.
   const OutputStages& stages() const { return stages_; }
@@ -44,8 +45,7 @@ class JudgedOutputs {
 
  private:
   OutputStages learned_from(const KeptPredictions& kept) const;
-  Fit judged(const CompletedFit& fit, const OutputStages& stages) const;
-  void judge_folds(const std::vector<CompletedFit>& folds);
+  Fit with_stages(const CompletedFit& fit, const OutputStages& stages) const;
   void note_effect(const std::vector<CompletedFit>& folds);
 
   const RunParts& run_;

@@ -1,4 +1,4 @@
-#include "outputs/judged_outputs.h"
+#include "outputs/evaluated_outputs.h"
 
 #include <algorithm>
 #include <utility>
@@ -31,8 +31,8 @@ std::optional<EvaluationResult>& measured(FitResult& result) {
 
 }  // namespace
 
-JudgedOutputs::JudgedOutputs(const RunParts& run, const ResolvedWorkflow& workflow,
-                             const CrossValidation& plan)
+EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& workflow,
+                                   const CrossValidation& plan)
     : run_(run), workflow_(workflow), folds_(plan.folds().size()) {
   if (!has_outputs(workflow))
     return;
@@ -69,9 +69,9 @@ JudgedOutputs::JudgedOutputs(const RunParts& run, const ResolvedWorkflow& workfl
   if (folds.size() == 1) {
     // A fold of which the stages of the model have learned is no judge of them.
     if (record_->rows_from == "set_aside" || !plan.inner(0).empty())
-      folds_[0] = judged(folds[0], stages_);
+      folds_[0] = with_stages(folds[0], stages_);
     else
-      record_->not_judged.push_back(plan.plan().folds[0].name);
+      record_->not_evaluated.push_back(plan.plan().folds[0].name);
   } else {
     const bool walks = is_walk(plan.plan());
     std::vector<KeptPredictions> kept;
@@ -84,24 +84,24 @@ JudgedOutputs::JudgedOutputs(const RunParts& run, const ResolvedWorkflow& workfl
           others.push_back(without(kept[k], kept[i].rows.rows));
       }
       if (others.empty())
-        record_->not_judged.push_back(plan.plan().folds[i].name);
+        record_->not_evaluated.push_back(plan.plan().folds[i].name);
       else
-        folds_[i] = judged(folds[i], learned_from(joined(others)));
+        folds_[i] = with_stages(folds[i], learned_from(joined(others)));
     }
   }
   if (plan.plan().refit && plan.chosen().result.test)
-    refit_ = judged(plan.chosen(), stages_);
+    refit_ = with_stages(plan.chosen(), stages_);
   note_effect(folds);
 }
 
-OutputStages JudgedOutputs::learned_from(const KeptPredictions& kept) const {
+OutputStages EvaluatedOutputs::learned_from(const KeptPredictions& kept) const {
   OutputStages stages(run_.runtime, workflow_, run_.components().data_spec().targets);
   stages.fit(kept.predictions, kept.rows);
   return stages;
 }
 
-JudgedOutputs::Fit JudgedOutputs::judged(const CompletedFit& fit,
-                                         const OutputStages& stages) const {
+EvaluatedOutputs::Fit EvaluatedOutputs::with_stages(const CompletedFit& fit,
+                                                    const OutputStages& stages) const {
   Fit result{fit.result, make_report_metrics(run_.components())};
   std::optional<EvaluationResult>& evaluation = measured(result.result);
   const std::optional<KeptPredictions> kept = kept_in(fit.report_metrics);
@@ -130,8 +130,8 @@ JudgedOutputs::Fit JudgedOutputs::judged(const CompletedFit& fit,
   return result;
 }
 
-/// What the same rows would give without.
-void JudgedOutputs::note_effect(const std::vector<CompletedFit>& folds) {
+/// On the same rows.
+void EvaluatedOutputs::note_effect(const std::vector<CompletedFit>& folds) {
   std::vector<FitResult> without;
   for (std::size_t i = 0; i < folds.size(); ++i) {
     if (folds_[i])
