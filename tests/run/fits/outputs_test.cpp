@@ -1,5 +1,4 @@
-// Documents with "outputs": what is learned from which rows, and that every use of the model has
-// it.
+// Documents with "outputs": the rows that they learn from, and every use of the model.
 #include <atomic>
 #include <cmath>
 #include <cstdint>

@@ -75,7 +75,7 @@ struct OutputsResult {
   /// The metrics without them, on the same rows: means over the folds that are evaluated with,
   /// or those of the one model.
   std::vector<MetricValue> metrics_without;
-  /// Folds whose metrics are without: there is none before them to learn from.
+  /// Folds whose metrics are without, as no fold is before them to learn from.
   std::vector<std::string> not_evaluated;
 };
 
