@@ -30,7 +30,8 @@ struct DescribedColumn {
   at::Tensor values;
   std::vector<std::string> names = {};
   bool is_date = false;  ///< of times
-  /// Its values are the target's of earlier rows, such as lags: it may well determine the target.
+  /// Made of the target of earlier rows, such as lags, or read with the target of a later row: it
+  /// may well determine the target.
   bool is_past_target = false;
 
   bool has_codes() const { return kind == ColumnKind::kCategory || kind == ColumnKind::kText; }
