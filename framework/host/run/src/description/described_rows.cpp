@@ -212,8 +212,13 @@ DescribedRows described_rows(const DocumentComponents& components, std::int64_t 
 }
 
 std::vector<std::string> notes_on_leaks(const DocumentComponents& components) {
-  const DescribedTable table = described_rows(components, kMostRowsForNotes).table;
   std::vector<std::string> notes;
+  std::int64_t columns = 0;
+  for (const PortSpec& port : components.dataset().source().spec().inputs)
+    columns += is_flat(port) ? port.shape.front() : 0;
+  if (columns > kMostColumnsForNotes)
+    return notes;
+  const DescribedTable table = described_rows(components, kMostRowsForNotes).table;
   // Times have a note of their own: notes_on_split().
   for (const describe::Suspicion& suspicion :
        describe::find_suspicions(table.inputs, table.targets, table.parts)) {

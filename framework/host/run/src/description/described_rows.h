@@ -25,10 +25,12 @@ DescribedRows described_rows(const DocumentComponents& components, std::int64_t 
 /// Numbers of inputs that are read: 320 MB as float64.
 inline constexpr std::int64_t kMostDescribedValues = 40'000'000;
 
-/// Suspected leaks as sentences, found in at most kMostRowsForNotes rows. Expects a plan.
+/// Suspected leaks as sentences, found in at most kMostRowsForNotes rows; none are looked for in
+/// more than kMostColumnsForNotes columns. Expects a plan.
 std::vector<std::string> notes_on_leaks(const DocumentComponents& components);
 
-/// So many take a tenth of a second for 20 columns.
+// Together less than a second.
 inline constexpr std::int64_t kMostRowsForNotes = 10'000;
+inline constexpr std::int64_t kMostColumnsForNotes = 200;
 
 }  // namespace treadle::internal
