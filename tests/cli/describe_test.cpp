@@ -29,8 +29,8 @@ class Describe : public CommandFixture {
       const bool leaves = i % 3 == 0;
       const int place = leaves ? i / 3 : 80 + i - i / 3;
       const std::string day = std::to_string(i * 11 % 28 + 1);
-      const std::string date = "2024-0" + std::to_string(i % 9 + 1) + "-" +
-                               (day.size() == 1 ? "0" : "") + day;
+      const std::string date =
+          "2024-0" + std::to_string(i % 9 + 1) + "-" + (day.size() == 1 ? "0" : "") + day;
       text += std::to_string(1000 + 7 * place) + "," + date + "," +
               (i % 2 == 0 ? "" : std::to_string(i * 37 % 101)) + "," +
               (i * 13 % 5 < 2 ? "basic" : "full") + "," + (leaves ? date : "") + ",text " +
@@ -41,20 +41,19 @@ class Describe : public CommandFixture {
   }
 
   void given_document_of(const std::vector<std::string>& columns) {
-    write("churn.json",
-          json{{"treadle", 1},
-               {"data",
-                {{"use", "csv"},
-                 {"path", "churn.csv"},
-                 {"target", "left"},
-                 {"columns", columns},
-                 {"categorical", {"plan"}},
-                 {"dates", {"ended"}},
-                 {"missing", "nan"}}},
-               {"transforms", {"impute", "one_hot", "standardize"}},
-               {"model", "linear"},
-               {"validation", {{"use", "hold_out"}, {"fraction", 0.25}}}}
-              .dump());
+    write("churn.json", json{{"treadle", 1},
+                             {"data",
+                              {{"use", "csv"},
+                               {"path", "churn.csv"},
+                               {"target", "left"},
+                               {"columns", columns},
+                               {"categorical", {"plan"}},
+                               {"dates", {"ended"}},
+                               {"missing", "nan"}}},
+                             {"transforms", {"impute", "one_hot", "standardize"}},
+                             {"model", "linear"},
+                             {"validation", {{"use", "hold_out"}, {"fraction", 0.25}}}}
+                            .dump());
   }
 };
 
@@ -121,9 +120,8 @@ TEST_F(Describe, DryRunsOfCheckWarnLikewise) {
 }
 
 TEST_F(Describe, RefusesPipelines) {
-  write("pipeline.json", json{{"treadle", 1},
-                              {"stages", {{{"name", "one"}, {"document", "churn.json"}}}}}
-                             .dump());
+  write("pipeline.json",
+        json{{"treadle", 1}, {"stages", {{{"name", "one"}, {"document", "churn.json"}}}}}.dump());
 
   const Finished done = run({"data", "describe", "pipeline.json"});
 

@@ -17,8 +17,7 @@ namespace treadle::cli {
 
 void describe_data_of_document(const CommandLine& line) {
   if (pipeline_document(line)) {
-    throw UsageError(
-        "a pipeline has several data sets; describe those of the document of a stage");
+    throw UsageError("a pipeline has several data sets; describe those of the document of a stage");
   }
   const std::string output = line.has("output") ? line.output_file("output") : "";
   const Runtime runtime = make_runtime(line);

@@ -90,18 +90,18 @@ std::string numbers_table(const std::vector<const ColumnSummary*>& columns,
         return column->is_date ? time_text(value, true) : number_text(value);
       };
       const bool is_time = column->kind == ColumnKind::kTime;
-      cells.insert(cells.end(), {text(numbers->least), text(numbers->quantiles[2]),
-                                 text(numbers->greatest), is_time ? "-" : text(numbers->mean),
-                                 is_time ? "-" : text(numbers->deviation),
-                                 histogram_cell(numbers->histogram)});
+      cells.insert(cells.end(),
+                   {text(numbers->least), text(numbers->quantiles[2]), text(numbers->greatest),
+                    is_time ? "-" : text(numbers->mean), is_time ? "-" : text(numbers->deviation),
+                    histogram_cell(numbers->histogram)});
     } else {
       cells.insert(cells.end(), 6, "-");
     }
     rows.push_back(std::move(cells));
   }
-  return table_text({"number", "missing", "distinct", "min", "median", "max", "mean", "std",
-                     "histogram"},
-                    rows, 1, terminal);
+  return table_text(
+      {"number", "missing", "distinct", "min", "median", "max", "mean", "std", "histogram"}, rows,
+      1, terminal);
 }
 
 std::string names_table(const std::vector<const ColumnSummary*>& columns,
@@ -110,12 +110,12 @@ std::string names_table(const std::vector<const ColumnSummary*>& columns,
   for (const ColumnSummary* column : columns) {
     std::string frequent;
     for (const describe::ValueCount& value : column->frequent) {
-      const double share = static_cast<double>(value.rows) /
-                           static_cast<double>(column->rows - column->missing);
+      const double share =
+          static_cast<double>(value.rows) / static_cast<double>(column->rows - column->missing);
       frequent += (frequent.empty() ? "" : ", ") + plain_text(value.name) + " " + percent(share);
     }
-    rows.push_back({name_cell(column->name), cut_to(frequent, kWidestValues),
-                    missing_cell(*column), std::to_string(column->distinct)});
+    rows.push_back({name_cell(column->name), cut_to(frequent, kWidestValues), missing_cell(*column),
+                    std::to_string(column->distinct)});
   }
   return table_text({"category", "most frequent", "missing", "distinct"}, rows, 2, terminal);
 }
@@ -133,7 +133,8 @@ std::string columns_text(const std::string& title, const std::vector<ColumnSumma
     text += (numbers.empty() ? "" : "\n") + names_table(names, terminal);
   const std::size_t left = columns.size() - numbers.size() - names.size();
   if (left > 0)
-    text += paragraph(counted(static_cast<std::int64_t>(left), "more column") + " with --json", terminal);
+    text += paragraph(counted(static_cast<std::int64_t>(left), "more column") + " with --json",
+                      terminal);
   return text;
 }
 
@@ -174,11 +175,11 @@ std::string clusters_text(const describe::Clusters& clusters, const Terminal& te
 std::string split_text(const DataDescription& description, const Terminal& terminal) {
   if (!description.training_rows || !description.validation_rows)
     return {};
-  std::string text = heading("Split of the first fold", terminal) +
-                     paragraph(std::to_string(*description.training_rows) + " training rows, " +
-                                   std::to_string(*description.validation_rows) +
-                                   " validation rows",
-                               terminal);
+  std::string text =
+      heading("Split of the first fold", terminal) +
+      paragraph(std::to_string(*description.training_rows) + " training rows, " +
+                    std::to_string(*description.validation_rows) + " validation rows",
+                terminal);
   std::vector<Cells> rows;
   for (const ColumnDrift& drift : description.drift) {
     if (drift.value > drift.by_chance && rows.size() < kMostPairs) {

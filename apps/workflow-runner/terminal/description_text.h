@@ -10,8 +10,8 @@
 /// What `data describe` finds, as text for people.
 namespace treadle::cli {
 
-/// Tables of columns, the strongest relations, clusters, the split, and last what to check, in lines
-/// no wider than the terminal. `document`: the name of the file, for the first line.
+/// Tables of columns, the strongest relations, clusters, the split, and last what to check, in
+/// lines no wider than the terminal. `document`: the name of the file, for the first line.
 std::string description_text(const describe::DataDescription& description,
                              const std::string& document, const Terminal& terminal);
 

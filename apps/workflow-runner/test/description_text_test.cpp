@@ -52,12 +52,13 @@ describe::DataDescription houses() {
                        {"town", describe::DriftMeasure::kTotalVariation, 0.01, 0.02}};
   description.duplicates = {3, 1};
   description.notes = {"a note"};
-  description.suspicions = {{.kind = describe::SuspicionKind::kColumn,
-                             .column = "area",
-                             .target = "sold",
-                             .measure = "AUC",
-                             .value = 0.997,
-                             .text = "\"area\" alone nearly determines \"sold\" (AUC 0.997); check"}};
+  description.suspicions = {
+      {.kind = describe::SuspicionKind::kColumn,
+       .column = "area",
+       .target = "sold",
+       .measure = "AUC",
+       .value = 0.997,
+       .text = "\"area\" alone nearly determines \"sold\" (AUC 0.997); check"}};
   return description;
 }
 
@@ -69,8 +70,9 @@ std::string text_in(const char* columns) {
 }
 
 TEST(DescriptionText, ShowsEachPart) {
-  EXPECT_EQ(description_text(houses(), "houses.json", Terminal(-1, false, false)),
-            R"(houses.json: 120000 rows, 2 inputs, 1 target; described by a random sample of 50000 rows (seed 0)
+  EXPECT_EQ(
+      description_text(houses(), "houses.json", Terminal(-1, false, false)),
+      R"(houses.json: 120000 rows, 2 inputs, 1 target; described by a random sample of 50000 rows (seed 0)
 
 Inputs
 number         missing  distinct      min   median       max     mean      std  histogram

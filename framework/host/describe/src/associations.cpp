@@ -14,7 +14,7 @@
 namespace treadle::describe {
 namespace {
 
-/// Categories as 0, 1, … of those that there are, with the rows of each, float64.
+/// The categories that occur, numbered from 0, with the rows of each, float64.
 struct Levels {
   at::Tensor codes;
   at::Tensor rows;
@@ -38,17 +38,15 @@ Number corrected_cramers_v(const at::Tensor& first, const at::Tensor& second) {
   if (a.count() < 2 || b.count() < 2)
     return Number::undefined("one of the columns has fewer than two categories");
   // Only cells that have rows: chi²/n + 1 is the sum of n_ij² / (n_i n_j).
-  const auto [cell, unused, count] =
-      at::_unique2(a.codes * b.count() + b.codes, true, false, true);
+  const auto [cell, unused, count] = at::_unique2(a.codes * b.count() + b.codes, true, false, true);
   static_cast<void>(unused);
   const at::Tensor row_of_cell = cell.div(b.count(), "floor");
   const at::Tensor column_of_cell = cell - row_of_cell * b.count();
-  const double phi2 =
-      (count.to(at::kDouble).square() /
-       (a.rows.index_select(0, row_of_cell) * b.rows.index_select(0, column_of_cell)))
-          .sum()
-          .item<double>() -
-      1;
+  const double phi2 = (count.to(at::kDouble).square() / (a.rows.index_select(0, row_of_cell) *
+                                                         b.rows.index_select(0, column_of_cell)))
+                          .sum()
+                          .item<double>() -
+                      1;
   const auto r = static_cast<double>(a.count());
   const auto k = static_cast<double>(b.count());
   const double corrected = std::max(0.0, phi2 - (r - 1) * (k - 1) / (rows - 1));

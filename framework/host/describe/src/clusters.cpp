@@ -79,16 +79,16 @@ at::Tensor scaled(const at::Tensor& columns) {
 }  // namespace
 
 KMeansResult k_means(const at::Tensor& points, const KMeansOptions& options) {
-  TREADLE_EXPECTS(points.dim() == 2 && points.size(0) > 0 && points.scalar_type() == at::kDouble, "points of float64 [N, D], N >= 1");
+  TREADLE_EXPECTS(points.dim() == 2 && points.size(0) > 0 && points.scalar_type() == at::kDouble,
+                  "points of float64 [N, D], N >= 1");
   TREADLE_EXPECTS(options.clusters > 0, "at least one cluster");
   const std::int64_t clusters = std::min(options.clusters, points.size(0));
   KMeansResult result;
-  result.centers = options.start.defined()
-                       ? options.start
-                       : plus_plus_start(points, clusters,
-                                         RandomStreams(options.seed).bits("k-means"));
-  TREADLE_EXPECTS(result.centers.size(0) == clusters &&
-                  result.centers.size(1) == points.size(1),
+  result.centers =
+      options.start.defined()
+          ? options.start
+          : plus_plus_start(points, clusters, RandomStreams(options.seed).bits("k-means"));
+  TREADLE_EXPECTS(result.centers.size(0) == clusters && result.centers.size(1) == points.size(1),
                   "a start of float64 [clusters, D]");
   while (result.iterations < options.most_iterations) {
     ++result.iterations;
@@ -130,7 +130,8 @@ double euclidean_distance(std::span<const double> a, std::span<const double> b) 
 }
 
 Number silhouette(const at::Tensor& points, const at::Tensor& labels) {
-  TREADLE_EXPECTS(points.dim() == 2 && labels.dim() == 1 && labels.size(0) == points.size(0), "a label for each point");
+  TREADLE_EXPECTS(points.dim() == 2 && labels.dim() == 1 && labels.size(0) == points.size(0),
+                  "a label for each point");
   if (points.size(0) < 2)
     return Number::undefined("there are fewer than two rows");
   const at::Tensor rows = at::bincount(labels).to(at::kDouble);  // [K]
@@ -143,12 +144,15 @@ Number silhouette(const at::Tensor& points, const at::Tensor& labels) {
   const at::Tensor rows_of_own = rows.index_select(0, labels);
   const at::Tensor within = sums.gather(1, own).squeeze(1) / (rows_of_own - 1).clamp_min(1);
   constexpr double kNever = std::numeric_limits<double>::infinity();
-  const at::Tensor others =
-      (sums / rows.clamp_min(1)).masked_fill(rows.eq(0).unsqueeze(0), kNever).scatter(1, own, kNever);
+  const at::Tensor others = (sums / rows.clamp_min(1))
+                                .masked_fill(rows.eq(0).unsqueeze(0), kNever)
+                                .scatter(1, own, kNever);
   const at::Tensor beside = std::get<0>(others.min(1));
   const at::Tensor larger = at::max(within, beside);
   const at::Tensor counts = rows_of_own.gt(1).logical_and(larger.gt(0));
-  return at::where(counts, (beside - within) / larger, at::zeros_like(larger)).mean().item<double>();
+  return at::where(counts, (beside - within) / larger, at::zeros_like(larger))
+      .mean()
+      .item<double>();
 }
 
 Clusters find_clusters(const at::Tensor& columns, std::uint64_t seed) {

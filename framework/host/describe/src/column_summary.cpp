@@ -54,8 +54,7 @@ NumberSummary summary_of(const at::Tensor& values) {
 }
 
 std::vector<ValueCount> frequent_of(const DescribedColumn& column, const at::Tensor& codes) {
-  const at::Tensor counts =
-      at::bincount(codes, {}, static_cast<std::int64_t>(column.names.size()));
+  const at::Tensor counts = at::bincount(codes, {}, static_cast<std::int64_t>(column.names.size()));
   const auto [rows, order] = at::sort(counts, /*stable=*/true, /*dim=*/0, /*descending=*/true);
   std::vector<ValueCount> frequent;
   for (std::int64_t i = 0; i < rows.size(0) && frequent.size() < kMostListedValues; ++i) {

@@ -23,7 +23,7 @@ namespace treadle::describe {
 namespace {
 
 /// A column is constant among the rows of a pair where its variance there is this share of its
-/// mean square: what rounding leaves.
+/// mean square, the rest of rounding.
 constexpr double kRounding = 1e-13;
 
 std::vector<std::string> labels_for(std::int64_t columns, std::vector<std::string> labels) {
@@ -54,7 +54,7 @@ at::Tensor pearson_values(const at::Tensor& columns) {
   const at::Tensor scale = centred.abs().amax(0);
   centred = centred / at::where(scale.gt(0), scale, at::full_like(scale, 1));
   const at::Tensor rows = mask.t().matmul(mask).clamp_min(1);
-  const at::Tensor sum = centred.t().matmul(mask) / rows;             // [i, j]: of i where j has one
+  const at::Tensor sum = centred.t().matmul(mask) / rows;  // [i, j]: of i where j has one
   const at::Tensor square = centred.square().t().matmul(mask) / rows;
   const at::Tensor variance = square - sum.square();
   const at::Tensor covariance = centred.t().matmul(centred) / rows - sum * sum.t();
@@ -89,14 +89,16 @@ std::vector<CorrelatedPair> strongest_first(std::vector<CorrelatedPair> pairs) {
 }  // namespace
 
 CorrelationMatrix pearson(const at::Tensor& columns, std::vector<std::string> labels) {
-  TREADLE_EXPECTS(columns.dim() == 2 && columns.scalar_type() == at::kDouble, "columns of float64 [N, D]");
+  TREADLE_EXPECTS(columns.dim() == 2 && columns.scalar_type() == at::kDouble,
+                  "columns of float64 [N, D]");
   if (columns.numel() == 0)
     return {};
   return as_matrix(pearson_values(columns), labels_for(columns.size(1), std::move(labels)));
 }
 
 CorrelationMatrix spearman(const at::Tensor& columns, std::vector<std::string> labels) {
-  TREADLE_EXPECTS(columns.dim() == 2 && columns.scalar_type() == at::kDouble, "columns of float64 [N, D]");
+  TREADLE_EXPECTS(columns.dim() == 2 && columns.scalar_type() == at::kDouble,
+                  "columns of float64 [N, D]");
   if (columns.numel() == 0)
     return {};
   const std::int64_t count = columns.size(1);

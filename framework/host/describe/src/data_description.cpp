@@ -55,7 +55,7 @@ std::vector<std::string> names_of(const std::vector<DescribedColumn>& columns) {
   return names;
 }
 
-/// At most so many of the columns; a note says which were left out.
+/// At most so many of the columns; a note reports a limit that was reached.
 std::vector<DescribedColumn> first_of(std::vector<DescribedColumn> columns, std::size_t most,
                                       const std::string& what, std::vector<std::string>& notes) {
   if (columns.size() > most) {
@@ -79,9 +79,8 @@ std::vector<CorrelatedPair> associated(const std::vector<DescribedColumn>& first
         pairs.push_back({first[i].name, second[j].name, value});
     }
   }
-  std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
-    return a.value > b.value;
-  });
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.value > b.value; });
   return pairs;
 }
 
@@ -115,16 +114,14 @@ DataDescription describe(const DescribedTable& table) {
   description.correlation_ratio = associated(categories, numbers, corrected_correlation_ratio);
   description.clusters = find_clusters(matrix_of(inputs, table.rows()), kDescriptionSeed);
   const std::vector<DescribedColumn> times = of_kind(table.others, ColumnKind::kTime);
-  const std::vector<DescribedColumn> all =
-      joined(joined(table.inputs, table.targets), times);
+  const std::vector<DescribedColumn> all = joined(joined(table.inputs, table.targets), times);
   if (table.parts.is_split()) {
     description.training_rows = table.parts.training.size(0);
     description.validation_rows = table.parts.validation.size(0);
     description.drift = drift_between(all, table.parts);
   }
   description.duplicates = find_duplicates(table.inputs, table.parts);
-  description.suspicions =
-      find_suspicions(joined(table.inputs, times), table.targets, table.parts);
+  description.suspicions = find_suspicions(joined(table.inputs, times), table.targets, table.parts);
   return description;
 }
 

@@ -120,9 +120,9 @@ std::vector<ColumnDrift> drift_between(std::span<const DescribedColumn> columns,
     }
     drifts.push_back(drift);
   }
-  std::stable_sort(
-      drifts.begin(), drifts.end(),
-      [](const ColumnDrift& a, const ColumnDrift& b) { return strength(a) > strength(b); });
+  std::stable_sort(drifts.begin(), drifts.end(), [](const ColumnDrift& a, const ColumnDrift& b) {
+    return strength(a) > strength(b);
+  });
   return drifts;
 }
 
@@ -131,8 +131,8 @@ Duplicates find_duplicates(std::span<const DescribedColumn> columns, const RowPa
   if (columns.empty() || columns.front().values.size(0) == 0)
     return duplicates;
   const std::int64_t rows = columns.front().values.size(0);
-  // The rows' codes by the columns so far. Both factors are at most the number of rows, so a product
-  // fits; once each row has a code of its own, no column makes two equal.
+  // The rows' codes by the columns so far. Both factors are at most the number of rows, so a
+  // product fits; once each row has a code of its own, no column makes two equal.
   Codes codes{at::zeros({rows}, at::kLong), 1};
   for (const DescribedColumn& column : columns) {
     const Codes own = codes_of(comparable(column));

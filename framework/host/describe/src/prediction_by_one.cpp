@@ -45,8 +45,8 @@ class InOrder {
   InOrder(const at::Tensor& values, const at::Tensor& targets, const at::Tensor& rows) {
     const at::Tensor order = rows.index_select(0, at::argsort(values.index_select(0, rows)));
     values_ = values.index_select(0, order);
-    sums_ = at::cat({at::zeros({1, targets.size(1)}, at::kDouble),
-                     targets.index_select(0, order).cumsum(0)});
+    sums_ = at::cat(
+        {at::zeros({1, targets.size(1)}, at::kDouble), targets.index_select(0, order).cumsum(0)});
   }
 
   const at::Tensor& values() const { return values_; }

@@ -12,8 +12,8 @@ namespace treadle::describe::internal {
 /// it has none. `codes`: int64 [n], from 0 on; `targets`: float64 [n, T]. Returns [n, T].
 at::Tensor means_by_code(const at::Tensor& codes, const at::Tensor& targets);
 
-/// For each row the mean of `targets` over the rows of the other half that have the value nearest to
-/// its own. `values`: float64 [n], finite; at least two rows.
+/// For each row the mean of `targets` over the rows of the other half that have the value nearest
+/// to its own. `values`: float64 [n], finite; at least two rows.
 at::Tensor means_of_nearest(const at::Tensor& values, const at::Tensor& targets);
 
 /// The mean recall of classes, of those with at least `fewest` rows, where the most probable class

@@ -47,9 +47,9 @@ std::optional<Figure> if_at_least(Figure figure, double least) {
 }
 
 /// A target's values in the rows that have one, and questions about columns of these rows.
-class JudgedTarget {
+class QuestionedTarget {
  public:
-  explicit JudgedTarget(const DescribedColumn& column)
+  explicit QuestionedTarget(const DescribedColumn& column)
       : name_(column.name),
         is_classes_(column.has_codes()),
         rows_(present(column).nonzero().squeeze(1)),
@@ -60,8 +60,8 @@ class JudgedTarget {
   const at::Tensor& rows() const { return rows_; }
 
   /// That of some of the rows: int64 [n], places among rows().
-  JudgedTarget part(const at::Tensor& places) const {
-    JudgedTarget some = *this;
+  QuestionedTarget part(const at::Tensor& places) const {
+    QuestionedTarget some = *this;
     some.rows_ = rows_.index_select(0, places);
     some.values_ = values_.index_select(0, places);
     return some;
@@ -80,7 +80,7 @@ class JudgedTarget {
     return large;
   }
 
-  bool can_be_judged() const {
+  bool has_enough_rows() const {
     if (is_classes_)
       return classes().size() >= 2;
     return rows_.size(0) >= kFewestRows && !values_.min().equal(values_.max());
@@ -143,8 +143,7 @@ class JudgedTarget {
       double error = 0;
       return if_at_least(of_order(is_missing.to(at::kDouble), error), kTellingAucOfMissing);
     }
-    const double auc =
-        internal::area_under_curve(internal::average_ranks(values_), is_missing);
+    const double auc = internal::area_under_curve(internal::average_ranks(values_), is_missing);
     return if_at_least({"AUC", std::max(auc, 1 - auc)}, kTellingAucOfMissing);
   }
 
@@ -159,14 +158,16 @@ class JudgedTarget {
   }
 
  private:
-  std::int64_t count_classes() const { return at::bincount(values_).gt(0).sum().item<std::int64_t>(); }
+  std::int64_t count_classes() const {
+    return at::bincount(values_).gt(0).sum().item<std::int64_t>();
+  }
 
   /// float64 [n, C]
   at::Tensor as_one_hot() const { return at::one_hot(values_).to(at::kDouble); }
 
   std::optional<Figure> if_determined(const at::Tensor& shares_of_classes) const {
-    return if_at_least({"balanced accuracy", internal::balanced_accuracy(
-                                                 values_, shares_of_classes, kFewestRowsOfClass)},
+    return if_at_least({"balanced accuracy", internal::balanced_accuracy(values_, shares_of_classes,
+                                                                         kFewestRowsOfClass)},
                        kDeterminingAccuracy);
   }
 
@@ -216,34 +217,47 @@ std::string figure_text(const Figure& figure) {
   return figure.measure + " " + three_digits(figure.value);
 }
 
-Suspicion suspicion_of_column(const DescribedColumn& column, const JudgedTarget& target,
+Suspicion suspicion_of_column(const DescribedColumn& column, const QuestionedTarget& target,
                               const Figure& figure) {
-  return {SuspicionKind::kColumn, column.name, target.name(), figure.measure, figure.value,
+  return {SuspicionKind::kColumn,
+          column.name,
+          target.name(),
+          figure.measure,
+          figure.value,
           quote_text(column.name) + " alone nearly determines " + quote_text(target.name()) + " (" +
               figure_text(figure) +
               "); check that its value is known before the target is, and is not computed from it"};
 }
 
-Suspicion suspicion_of_missing(const DescribedColumn& column, const JudgedTarget& target,
+Suspicion suspicion_of_missing(const DescribedColumn& column, const QuestionedTarget& target,
                                const Figure& figure) {
-  return {SuspicionKind::kMissing, column.name, target.name(), figure.measure, figure.value,
+  return {SuspicionKind::kMissing,
+          column.name,
+          target.name(),
+          figure.measure,
+          figure.value,
           "whether " + quote_text(column.name) + " has a value predicts " +
               quote_text(target.name()) + " (" + figure_text(figure) +
               "); check that it is not filled in after the outcome"};
 }
 
-Suspicion suspicion_of_key(const DescribedColumn& column, const JudgedTarget& target,
+Suspicion suspicion_of_key(const DescribedColumn& column, const QuestionedTarget& target,
                            const Figure& figure) {
-  return {SuspicionKind::kKey, column.name, target.name(), figure.measure, figure.value,
-          quote_text(column.name) + " numbers the rows and predicts " + quote_text(target.name()) +
-              " (" + figure_text(figure) +
-              "); check how the numbers were given, and leave the column out if new rows get theirs "
-              "otherwise"};
+  return {
+      SuspicionKind::kKey,
+      column.name,
+      target.name(),
+      figure.measure,
+      figure.value,
+      quote_text(column.name) + " numbers the rows and predicts " + quote_text(target.name()) +
+          " (" + figure_text(figure) +
+          "); check how the numbers were given, and leave the column out if new rows get theirs "
+          "otherwise"};
 }
 
 /// The strongest of one column and one target; a key is only asked for its order.
-std::optional<Suspicion> judge(const DescribedColumn& column, const at::Tensor& key,
-                               const JudgedTarget& target, bool is_only_column) {
+std::optional<Suspicion> strongest_suspicion(const DescribedColumn& column, const at::Tensor& key,
+                                             const QuestionedTarget& target, bool is_only_column) {
   if (key.defined()) {
     const auto figure = target.told_by_order(key.index_select(0, target.rows()));
     return figure ? std::optional(suspicion_of_key(column, target, *figure)) : std::nullopt;
@@ -253,8 +267,8 @@ std::optional<Suspicion> judge(const DescribedColumn& column, const at::Tensor& 
     return suspicion_of_missing(column, target, *figure);
   if (is_only_column || column.is_past_target)
     return std::nullopt;
-  const JudgedTarget of_present = target.part(has.nonzero().squeeze(1));
-  if (!of_present.can_be_judged())
+  const QuestionedTarget of_present = target.part(has.nonzero().squeeze(1));
+  if (!of_present.has_enough_rows())
     return std::nullopt;
   const at::Tensor values = column.values.index_select(0, of_present.rows());
   const auto figure = column.has_codes() ? of_present.determined_by_codes(values)
@@ -267,20 +281,25 @@ std::int64_t blocks_of(const at::Tensor& rows) {
   return rows.size(0) == 0 ? 0 : at::diff(rows).gt(1).sum().item<std::int64_t>() + 1;
 }
 
-std::optional<Suspicion> judge_row_order(const JudgedTarget& target, const RowParts& parts) {
+std::optional<Suspicion> suspicion_of_row_order(const QuestionedTarget& target,
+                                                const RowParts& parts) {
   if (!parts.is_split() || blocks_of(parts.validation) > kMostBlocks)
     return std::nullopt;
   const auto figure = target.told_by_order(target.rows().to(at::kDouble));
   if (!figure)
     return std::nullopt;
-  return Suspicion{SuspicionKind::kRowOrder, "", target.name(), figure->measure, figure->value,
-                   "the order of the rows predicts " + quote_text(target.name()) + " (" +
-                       figure_text(*figure) +
-                       "), and the validation rows are blocks of it; check how the rows are sorted, "
-                       "and shuffle the split unless the order is that of time"};
+  return Suspicion{
+      SuspicionKind::kRowOrder,
+      "",
+      target.name(),
+      figure->measure,
+      figure->value,
+      "the order of the rows predicts " + quote_text(target.name()) + " (" + figure_text(*figure) +
+          "), and the validation rows are blocks of it; check how the rows are sorted, "
+          "and shuffle the split unless the order is that of time"};
 }
 
-std::optional<Suspicion> judge_time(const DescribedColumn& column, const RowParts& parts) {
+std::optional<Suspicion> suspicion_of_time(const DescribedColumn& column, const RowParts& parts) {
   if (column.kind != ColumnKind::kTime || !parts.is_split())
     return std::nullopt;
   const auto of_part = [&](const at::Tensor& rows) {
@@ -288,13 +307,17 @@ std::optional<Suspicion> judge_time(const DescribedColumn& column, const RowPart
     return times.masked_select(at::isfinite(times));
   };
   const at::Tensor trained = of_part(parts.training);
-  const at::Tensor judged = of_part(parts.validation);
-  if (trained.size(0) == 0 || judged.size(0) == 0)
+  const at::Tensor validated = of_part(parts.validation);
+  if (trained.size(0) == 0 || validated.size(0) == 0)
     return std::nullopt;
-  const double earlier = judged.lt(trained.max()).to(at::kDouble).mean().item<double>();
+  const double earlier = validated.lt(trained.max()).to(at::kDouble).mean().item<double>();
   if (earlier <= kFewEarlierRows)
     return std::nullopt;
-  return Suspicion{SuspicionKind::kTime, column.name, "", "share", earlier,
+  return Suspicion{SuspicionKind::kTime,
+                   column.name,
+                   "",
+                   "share",
+                   earlier,
                    three_digits(100 * earlier).substr(0, three_digits(100 * earlier).size() - 2) +
                        " % of the validation rows are earlier than a training row by " +
                        quote_text(column.name) +
@@ -318,33 +341,35 @@ std::vector<Suspicion> find_suspicions(std::span<const DescribedColumn> columns,
     if (suspicion)
       found.push_back(*std::move(suspicion));
   };
-  std::vector<JudgedTarget> judged;
+  std::vector<QuestionedTarget> usable;
   for (const DescribedColumn& target : targets) {
-    JudgedTarget one(target);
-    if (one.can_be_judged())
-      judged.push_back(std::move(one));
+    QuestionedTarget one(target);
+    if (one.has_enough_rows())
+      usable.push_back(std::move(one));
   }
   const bool has_times = std::any_of(columns.begin(), columns.end(), [](const auto& column) {
     return column.kind == ColumnKind::kTime;
   });
   for (const DescribedColumn& column : columns) {
-    add(judge_time(column, parts));
+    add(suspicion_of_time(column, parts));
     if (column.kind == ColumnKind::kTime)
       continue;
     const at::Tensor key = key_of(column);
-    for (const JudgedTarget& target : judged)
-      add(judge(column, key, target, columns.size() == 1));
+    for (const QuestionedTarget& target : usable)
+      add(strongest_suspicion(column, key, target, columns.size() == 1));
   }
   if (!has_times) {
-    for (const JudgedTarget& target : judged)
-      add(judge_row_order(target, parts));
+    for (const QuestionedTarget& target : usable)
+      add(suspicion_of_row_order(target, parts));
   }
   return found;
 }
 
 void to_json(nlohmann::json& json, const Suspicion& suspicion) {
-  json = {{"kind", name_of(suspicion.kind)}, {"measure", suspicion.measure},
-          {"value", suspicion.value},        {"text", suspicion.text}};
+  json = {{"kind", name_of(suspicion.kind)},
+          {"measure", suspicion.measure},
+          {"value", suspicion.value},
+          {"text", suspicion.text}};
   if (!suspicion.column.empty())
     json["column"] = suspicion.column;
   if (!suspicion.target.empty())

@@ -75,8 +75,7 @@ TEST(ColumnSummary, ListsTheMostFrequentCategoriesFirst) {
 }
 
 TEST(ColumnSummary, OfNoRowsIsEmpty) {
-  const ColumnSummary summary =
-      summarize({.name = "x", .values = at::full({0}, 0.0, at::kDouble)});
+  const ColumnSummary summary = summarize({.name = "x", .values = at::full({0}, 0.0, at::kDouble)});
 
   EXPECT_EQ(summary.rows, 0);
   EXPECT_THAT(summary.frequent, IsEmpty());

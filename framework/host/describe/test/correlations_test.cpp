@@ -22,8 +22,7 @@ TEST(Pearson, EqualsScipys) {
 }
 
 TEST(Pearson, LeavesMissingValuesOutPairByPair) {
-  expect_near(pearson(numbers_of(reference().at("holes"))).values,
-              reference().at("pearson_holes"));
+  expect_near(pearson(numbers_of(reference().at("holes"))).values, reference().at("pearson_holes"));
 }
 
 TEST(Pearson, IsZeroWhereAColumnIsConstantAmongTheRowsOfThePair) {

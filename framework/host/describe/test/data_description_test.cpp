@@ -21,8 +21,8 @@ DescribedTable full_table() {
   const at::Tensor rows = at::arange(80, at::kLong);
   DescribedTable table;
   for (std::int64_t i = 0; i < 4; ++i)
-    table.inputs.push_back({.name = "x" + std::to_string(i),
-                            .values = numbers.select(1, i).contiguous()});
+    table.inputs.push_back(
+        {.name = "x" + std::to_string(i), .values = numbers.select(1, i).contiguous()});
   table.inputs.push_back({.name = "leak", .values = rows.remainder(2).to(at::kDouble)});
   table.inputs.push_back({.name = "color",
                           .kind = ColumnKind::kCategory,
@@ -90,8 +90,8 @@ TEST(DataDescription, LimitsHowManyColumnsAreCorrelatedAndSaysSo) {
   EXPECT_EQ(description.pearson.labels.size(), kMostCorrelatedColumns);
   EXPECT_EQ(description.strong_pairs.size(), kMostStrongPairs);
   EXPECT_EQ(description.inputs.size(), kMostCorrelatedColumns + 5);
-  EXPECT_THAT(description.notes, ::testing::ElementsAre(
-                                     "only the first 100 of 105 columns of numbers are correlated "
+  EXPECT_THAT(description.notes,
+              ::testing::ElementsAre("only the first 100 of 105 columns of numbers are correlated "
                                      "and clustered"));
 }
 

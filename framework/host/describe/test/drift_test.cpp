@@ -14,9 +14,8 @@ namespace {
 using ::testing::IsEmpty;
 
 TEST(KolmogorovSmirnov, EqualsScipys) {
-  EXPECT_NEAR(
-      kolmogorov_smirnov(numbers_of(reference().at("x")), numbers_of(reference().at("y"))),
-      reference().at("ks").get<double>(), kReferenceTolerance);
+  EXPECT_NEAR(kolmogorov_smirnov(numbers_of(reference().at("x")), numbers_of(reference().at("y"))),
+              reference().at("ks").get<double>(), kReferenceTolerance);
 }
 
 TEST(TotalVariation, EqualsHalfTheDifferencesOfShares) {

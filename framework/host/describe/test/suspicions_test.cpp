@@ -95,8 +95,8 @@ struct Noise {
   RandomBits bits;
   std::vector<DescribedColumn> columns;
   RowParts parts;
-  at::Tensor rare;    // two classes, a twelfth of the rows in one of them
-  at::Tensor three;   // three classes
+  at::Tensor rare;   // two classes, a twelfth of the rows in one of them
+  at::Tensor three;  // three classes
   at::Tensor number;
 };
 
@@ -149,8 +149,7 @@ TEST(Suspicions, NameAColumnThatDeterminesOneOfSeveralClasses) {
     Noise noise(seed);
     // Not in the order of the classes: 0 -> 5, 1 -> 0, 2 -> 2.
     const at::Tensor center = at::tensor({5.0, 0.0, 2.0}, at::kDouble);
-    const at::Tensor leak =
-        center.index_select(0, noise.three) + normal(noise.bits, kRows) * 0.1;
+    const at::Tensor leak = center.index_select(0, noise.three) + normal(noise.bits, kRows) * 0.1;
     expect_only(noise.with(number_column("leak", leak), category_column("y", noise.three)),
                 SuspicionKind::kColumn, "leak");
   }
@@ -165,8 +164,7 @@ TEST(Suspicions, NameAColumnThatGoesWithATargetOfNumbers) {
                 "leak");
     // The target is a function of it, but goes neither up nor down with it.
     const at::Tensor root = noise.number.abs();
-    const auto found =
-        noise.with(number_column("leak", noise.number), number_column("y", root));
+    const auto found = noise.with(number_column("leak", noise.number), number_column("y", root));
     expect_only(found, SuspicionKind::kColumn, "leak");
     ASSERT_FALSE(HasFatalFailure()) << seed;
     EXPECT_EQ(found[0].measure, "R2 of ranks");
@@ -203,15 +201,14 @@ TEST(Suspicions, NameAKeyThatWasGivenByTheOutcome) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     Noise noise(seed);
     // Numbers in steps of 7, sorted by the outcome but for a part of the rows.
-    const at::Tensor place = at::argsort(
-        at::argsort(noise.rare.to(at::kDouble) + normal(noise.bits, kRows) * 0.3));
+    const at::Tensor place =
+        at::argsort(at::argsort(noise.rare.to(at::kDouble) + normal(noise.bits, kRows) * 0.3));
     const DescribedColumn target = category_column("y", noise.rare);
     expect_only(noise.with(number_column("ticket_no", place.to(at::kDouble) * 7), target),
                 SuspicionKind::kKey, "ticket_no");
     expect_only(noise.with(category_column("ticket_no", place), target), SuspicionKind::kKey,
                 "ticket_no");
-    const at::Tensor by_number =
-        at::argsort(at::argsort(noise.number + normal(noise.bits, kRows)));
+    const at::Tensor by_number = at::argsort(at::argsort(noise.number + normal(noise.bits, kRows)));
     expect_only(noise.with(number_column("ticket_no", by_number.to(at::kDouble)),
                            number_column("y", noise.number)),
                 SuspicionKind::kKey, "ticket_no");
@@ -296,9 +293,9 @@ std::vector<Suspicion> suspicions_in_file(const std::filesystem::path& file, boo
         number_column("column " + std::to_string(i), at::tensor(columns[i], at::kDouble)));
   const at::Tensor codes = at::tensor(target, at::kLong);
   const at::Tensor rows = at::arange(codes.size(0), at::kLong);
-  return find_suspicions(described, std::vector{category_column("y", codes)},
-                         {rows.masked_select(rows.remainder(5).ne(0)),
-                          rows.masked_select(rows.remainder(5).eq(0))});
+  return find_suspicions(
+      described, std::vector{category_column("y", codes)},
+      {rows.masked_select(rows.remainder(5).ne(0)), rows.masked_select(rows.remainder(5).eq(0))});
 }
 
 TEST(Suspicions, AreNoneInIris) {
@@ -327,8 +324,8 @@ TEST(Suspicions, AreNoneInFriedmansFunction) {
       columns.push_back(number_column(std::to_string(i), at::tensor(values, at::kDouble)));
     }
     const auto x = [&](std::size_t i) { return columns[i].values; };
-    const at::Tensor y = 10 * (x(0) * x(1) * 3.14159).sin() + 20 * (x(2) - 0.5).square() +
-                         10 * x(3) + 5 * x(4);
+    const at::Tensor y =
+        10 * (x(0) * x(1) * 3.14159).sin() + 20 * (x(2) - 0.5).square() + 10 * x(3) + 5 * x(4);
     EXPECT_THAT(find_suspicions(columns, std::vector{number_column("y", y)}, {}), IsEmpty());
   }
 }

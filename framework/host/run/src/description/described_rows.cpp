@@ -100,8 +100,8 @@ void add_target(const TargetSpec& target, const at::Tensor& values, DescribedTab
   }
 }
 
-/// Marks inputs that hold the target's own past, such as lags. In samples all: an input is what lies
-/// behind the row that is predicted, and the row that it stands in has another target.
+/// Marks inputs that hold the target's own past, such as lags. In samples all: an input is what
+/// lies behind the row that is predicted, and the row that it stands in has another target.
 void mark_past_targets(const Dataset& dataset, DescribedTable& table) {
   const auto* const origins =
       dataset.has_rows() ? dataset.provider().ask<ColumnOrigins>() : nullptr;
@@ -117,8 +117,8 @@ void mark_past_targets(const Dataset& dataset, DescribedTable& table) {
     column.is_past_target =
         dataset.samples() != nullptr ||
         std::any_of(made_of.begin(), made_of.end(), [&](const ColumnOrigin& origin) {
-          return origin.steps_before > 0 && std::find(of_targets.begin(), of_targets.end(),
-                                                      origin.column) != of_targets.end();
+          return origin.steps_before > 0 &&
+                 std::find(of_targets.begin(), of_targets.end(), origin.column) != of_targets.end();
         });
   }
 }
@@ -134,19 +134,19 @@ describe::RowParts parts_of(const DocumentComponents& components, const at::Tens
   const Fold& fold = components.first_fold();
   const SampleReader* const samples = components.dataset().samples();
   RowList training = fold.training;
-  RowList judging = fold.validation.empty() ? fold.test : fold.validation;
-  if (judging.empty() || training.empty())
+  RowList held_out = fold.validation.empty() ? fold.test : fold.validation;
+  if (held_out.empty() || training.empty())
     return {};
   if (samples != nullptr) {
     training = touched_rows(*samples, training);
     const std::vector<std::int64_t> trained = training.numbers();
-    const std::vector<std::int64_t> touched = touched_rows(*samples, judging).numbers();
+    const std::vector<std::int64_t> touched = touched_rows(*samples, held_out).numbers();
     std::vector<std::int64_t> only;
     std::set_difference(touched.begin(), touched.end(), trained.begin(), trained.end(),
                         std::back_inserter(only));
-    judging = RowList(std::move(only));
+    held_out = RowList(std::move(only));
   }
-  describe::RowParts parts{places_of(training, place), places_of(judging, place)};
+  describe::RowParts parts{places_of(training, place), places_of(held_out, place)};
   const bool is_split = parts.training.size(0) > 0 && parts.validation.size(0) > 0;
   return is_split ? parts : describe::RowParts();
 }

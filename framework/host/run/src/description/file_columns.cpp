@@ -187,8 +187,7 @@ void add_file_columns(const Runtime& runtime, const DocumentComponents& componen
   const Dataset& dataset = components.dataset();
   if (dataset.columns() == nullptr || dataset.is_stream())
     return;
-  const auto provider =
-      make_in<DataProvider>(runtime, components.workflow().slot("data"), "data");
+  const auto provider = make_in<DataProvider>(runtime, components.workflow().slot("data"), "data");
   const auto* const profiler = provider->ask<TableProfiler>();
   if (profiler == nullptr)
     return;
@@ -217,8 +216,8 @@ void add_file_columns(const Runtime& runtime, const DocumentComponents& componen
   for (std::size_t i = 0; i < others.size(); ++i)
     table.others.push_back(column_of(*others[i], texts[i], described.rows, missing));
   for (const DescribedColumn& time : times) {
-    const auto same = std::find_if(
-        table.others.begin(), table.others.end(), [&](const DescribedColumn& column) {
+    const auto same =
+        std::find_if(table.others.begin(), table.others.end(), [&](const DescribedColumn& column) {
           return !column.has_codes() && at::allclose(column.values, time.values, 1e-12, 1e-3);
         });
     if (same == table.others.end()) {

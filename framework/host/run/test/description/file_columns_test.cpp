@@ -18,9 +18,9 @@ TEST(SecondsOfDate, AreThoseSince1970) {
 }
 
 TEST(SecondsOfDate, AreNothingForOtherTexts) {
-  for (const char* const text : {"", "2024", "2024-6-1", "2024-02-30", "2024-13-01", "01.06.2024",
-                                 "2024-06-01x", "2024-06-01T", "2024-06-01T1:30",
-                                 "2024-06-01T13:30+2", "2024-06-01T13:30+02:00x"}) {
+  for (const char* const text :
+       {"", "2024", "2024-6-1", "2024-02-30", "2024-13-01", "01.06.2024", "2024-06-01x",
+        "2024-06-01T", "2024-06-01T1:30", "2024-06-01T13:30+2", "2024-06-01T13:30+02:00x"}) {
     EXPECT_EQ(seconds_of_date(text), std::nullopt) << text;
   }
 }

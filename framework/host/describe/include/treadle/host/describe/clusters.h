@@ -38,8 +38,8 @@ double euclidean_distance(std::span<const double> a, std::span<const double> b);
 
 /// The mean of (b - a) / max(a, b) over the points, where a is the mean distance to the others of
 /// the own cluster and b the smallest mean distance to another cluster (P. Rousseeuw, J. Comput.
-/// Appl. Math. 20, 1987). A point that is a cluster by itself counts 0. Undefined for fewer than two
-/// points or clusters. O(N²) distances. `labels`: int64 [N], from 0 on.
+/// Appl. Math. 20, 1987). A point that is a cluster by itself counts 0. Undefined for fewer than
+/// two points or clusters. O(N²) distances. `labels`: int64 [N], from 0 on.
 Number silhouette(const at::Tensor& points, const at::Tensor& labels);
 
 /// More rows than this are represented by a sample: silhouettes take all distances.
@@ -48,11 +48,11 @@ inline constexpr std::int64_t kMostClusters = 8;
 
 /// The number of clusters, of 2 to kMostClusters, with the best silhouette.
 struct Clusters {
-  std::int64_t rows = 0;                  ///< that were clustered; 0: no clusters, see `why_none`
-  std::int64_t clusters = 0;              ///< the best number
-  double silhouette = 0;                  ///< of that number
-  std::vector<std::int64_t> sizes = {};   ///< of that number, the largest first
-  std::vector<double> silhouettes = {};   ///< of 2, 3, … clusters
+  std::int64_t rows = 0;                 ///< that were clustered; 0: no clusters, see `why_none`
+  std::int64_t clusters = 0;             ///< the best number
+  double silhouette = 0;                 ///< of that number
+  std::vector<std::int64_t> sizes = {};  ///< of that number, the largest first
+  std::vector<double> silhouettes = {};  ///< of 2, 3, … clusters
   std::string why_none = {};
 };
 

@@ -43,8 +43,8 @@ Number corrected_cramers_v(const at::Tensor& first, const at::Tensor& second);
 /// The correlation ratio of numbers by category, with the correction of T. L. Kelley ("An unbiased
 /// correlation ratio measure", PNAS 21, 1935): the root of epsilon squared,
 /// 1 - (within / (n - k)) / (total / (n - 1)), of n rows and k categories, at least 0.
-/// `categories`: int64 [N], negative: missing; `numbers`: float64 [N], NaN: missing. Undefined where
-/// there is one category, where each row has one of its own, or where all numbers are equal.
+/// `categories`: int64 [N], negative: missing; `numbers`: float64 [N], NaN: missing. Undefined for
+/// one category, for a category in each row, and for equal numbers.
 Number corrected_correlation_ratio(const at::Tensor& categories, const at::Tensor& numbers);
 
 /// Two columns, and how much they go together.

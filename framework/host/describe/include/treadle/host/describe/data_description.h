@@ -29,7 +29,7 @@ inline constexpr std::size_t kMostStrongPairs = 100;
 /// Of samples and clusters.
 inline constexpr std::uint64_t kDescriptionSeed = 0;
 
-/// What is to be known of data before anything is trained.
+/// Statistics of data and suspected leaks, computed before training.
 struct DataDescription {
   std::int64_t rows = 0;       ///< of the data
   std::int64_t described = 0;  ///< fewer: a uniform sample, drawn with kDescriptionSeed
@@ -57,7 +57,8 @@ struct DataDescription {
 DataDescription describe(const DescribedTable& table);
 
 void to_json(nlohmann::json& json, const DataDescription& description);
-/// Gives the description that was stored. Throws a StorageError that names the key on anything else.
+/// Gives the description that was stored. Throws a StorageError that names the key on anything
+/// else.
 DataDescription description_from_json(const nlohmann::json& stored);
 
 }  // namespace treadle::describe

@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-/// What the data of a document is, before anything is trained. Functions without state: any thread.
+/// Statistics of the data of a document, before training. Functions without state: any thread.
 namespace treadle::describe {
 
 enum class ColumnKind {
@@ -24,7 +24,7 @@ std::string_view name_of(ColumnKind kind);
 struct DescribedColumn {
   std::string name;
   ColumnKind kind = ColumnKind::kNumber;
-  /// Numbers and times: float64 [N]; what is not finite is missing. Times of dates are seconds
+  /// Numbers and times: float64 [N]; NaN and infinities are missing. Times of dates are seconds
   /// since 1970-01-01T00:00:00Z.
   /// Categories and texts: int64 [N], indices into `names`, -1 for a missing one.
   at::Tensor values;

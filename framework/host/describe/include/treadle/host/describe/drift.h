@@ -32,7 +32,7 @@ struct ColumnDrift {
   std::string column;
   DriftMeasure measure = DriftMeasure::kKolmogorovSmirnov;
   double value = 0;
-  /// What rows of one distribution exceed in one of 100 columns. Kolmogorov-Smirnov: 1.628
+  /// A bound that equal distributions exceed in one of 100 columns. Kolmogorov-Smirnov: 1.628
   /// sqrt(1/n + 1/m), the asymptotic quantile. Total variation of k categories: its mean, at most
   /// sqrt(k (1/n + 1/m) / (2 pi)), plus three standard deviations, at most 1.5 sqrt(1/n + 1/m) (by
   /// the inequalities of Cauchy-Schwarz and of Efron and Stein).

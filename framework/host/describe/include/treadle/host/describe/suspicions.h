@@ -10,8 +10,8 @@
 
 #include <treadle/host/describe/described_table.h>
 
-/// Leaks: what makes a model look better than it will be on new rows. Validation cannot show them,
-/// as its rows leak, too.
+/// Leaks let a model look better than it will be on new rows. Validation cannot show them, as its
+/// rows leak, too.
 namespace treadle::describe {
 
 enum class SuspicionKind {

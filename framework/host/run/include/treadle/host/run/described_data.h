@@ -6,8 +6,8 @@
 
 namespace treadle {
 
-/// What the data of a document is, as a run of it would read and split it: `workflow-runner data
-/// describe`. Of samples, such as windows, the rows that they are made of. Of a file also the
+/// Describes the data of a document as a run reads and splits it: `workflow-runner data describe`.
+/// Of samples, such as windows, the rows that they are made of. Of a file also the
 /// columns that are no inputs. Trains nothing and writes nothing.
 ///
 /// Throws the errors that a run would end with before its training: a DocumentError, a DataError.

@@ -64,7 +64,7 @@ struct DryRun {
   /// of one, the time of a trial and of all, as the first trials take, and how many its budgets
   /// allow.
   nlohmann::json search = nullptr;
-  /// What looks like a leak in the data, as sentences: see describe/suspicions.h.
+  /// Suspected leaks in the data, as sentences: see describe/suspicions.h.
   std::vector<std::string> suspicions = {};
   std::int64_t estimated_bytes = 0;  ///< peak memory of the run above the process's baseline
   std::string device = {};           ///< that was used: "cpu", "cuda:0"
