@@ -135,6 +135,21 @@ TEST(Suspicions, AreNoneInFewRowsOfNoise) {
   }
 }
 
+// Of 1000 keys with 20 rows of 110 in a class, about five have an AUC of 0.7 by chance.
+TEST(Suspicions, AreNoneInManyKeysOfFewRows) {
+  for (std::uint64_t seed = 0; seed < 10 * kSeeds; ++seed) {
+    RandomBits bits(seed);
+    const auto permuted = [&] {
+      return at::tensor(random_permutation(110, RandomBits(bits.next())), at::kLong);
+    };
+    std::vector<DescribedColumn> keys;
+    for (int i = 0; i < 5; ++i)
+      keys.push_back(number_column(std::to_string(i), permuted().to(at::kDouble)));
+    const DescribedColumn target = category_column("y", permuted().lt(20).to(at::kLong));
+    EXPECT_EQ(texts_of(find_suspicions(keys, std::vector{target}, {})), "") << seed;
+  }
+}
+
 TEST(Suspicions, NameAColumnThatSeparatesTwoClasses) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     Noise noise(seed);
@@ -328,6 +343,15 @@ TEST(Suspicions, AreNoneInFriedmansFunction) {
         10 * (x(0) * x(1) * 3.14159).sin() + 20 * (x(2) - 0.5).square() + 10 * x(3) + 5 * x(4);
     EXPECT_THAT(find_suspicions(columns, std::vector{number_column("y", y)}, {}), IsEmpty());
   }
+}
+
+TEST(PredictionByOne, IsThatOfOtherRows) {
+  const at::Tensor rows = at::arange(50, at::kLong);
+  const at::Tensor own = at::one_hot(rows).to(at::kDouble);
+
+  EXPECT_TRUE(internal::means_by_code(rows, own).isnan().all().item<bool>());
+  EXPECT_EQ(internal::means_of_nearest(rows.to(at::kDouble), own).diagonal().sum().item<double>(),
+            0);
 }
 
 TEST(AreaUnderCurve, EqualsThatOfScikitLearn) {
