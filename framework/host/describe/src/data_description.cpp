@@ -36,6 +36,20 @@ std::vector<DescribedColumn> joined(std::vector<DescribedColumn> first,
   return first;
 }
 
+/// The targets that are not among the inputs, as a series predicts itself.
+std::vector<DescribedColumn> targets_beside_inputs(const DescribedTable& table) {
+  std::vector<DescribedColumn> some;
+  std::copy_if(table.targets.begin(), table.targets.end(), std::back_inserter(some),
+               [&](const DescribedColumn& target) {
+                 return std::none_of(
+                     table.inputs.begin(), table.inputs.end(), [&](const DescribedColumn& input) {
+                       return input.name == target.name && input.kind == target.kind &&
+                              input.values.equal(target.values);
+                     });
+               });
+  return some;
+}
+
 /// [N, D]
 at::Tensor matrix_of(const std::vector<DescribedColumn>& columns, std::int64_t rows) {
   if (columns.empty())
@@ -95,7 +109,8 @@ DataDescription describe(const DescribedTable& table) {
   description.targets = summaries_of(table.targets);
   description.others = summaries_of(table.others);
   std::vector<std::string>& notes = description.notes;
-  const std::vector<DescribedColumn> targets = of_kind(table.targets, ColumnKind::kNumber);
+  const std::vector<DescribedColumn> new_targets = targets_beside_inputs(table);
+  const std::vector<DescribedColumn> targets = of_kind(new_targets, ColumnKind::kNumber);
   const std::vector<DescribedColumn> inputs =
       first_of(of_kind(table.inputs, ColumnKind::kNumber), kMostCorrelatedColumns,
                "numbers are correlated and clustered", notes);
@@ -103,7 +118,7 @@ DataDescription describe(const DescribedTable& table) {
   const std::vector<DescribedColumn> categories =
       joined(first_of(of_kind(table.inputs, ColumnKind::kCategory), kMostAssociatedCategories,
                       "categories are compared with others", notes),
-             of_kind(table.targets, ColumnKind::kCategory));
+             of_kind(new_targets, ColumnKind::kCategory));
   const at::Tensor matrix = matrix_of(numbers, table.rows());
   description.pearson = pearson(matrix, names_of(numbers));
   description.spearman = spearman(matrix, names_of(numbers));
@@ -114,7 +129,7 @@ DataDescription describe(const DescribedTable& table) {
   description.correlation_ratio = associated(categories, numbers, corrected_correlation_ratio);
   description.clusters = find_clusters(matrix_of(inputs, table.rows()), kDescriptionSeed);
   const std::vector<DescribedColumn> times = of_kind(table.others, ColumnKind::kTime);
-  const std::vector<DescribedColumn> all = joined(joined(table.inputs, table.targets), times);
+  const std::vector<DescribedColumn> all = joined(joined(table.inputs, new_targets), times);
   if (table.parts.is_split()) {
     description.training_rows = table.parts.training.size(0);
     description.validation_rows = table.parts.validation.size(0);

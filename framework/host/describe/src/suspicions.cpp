@@ -347,8 +347,12 @@ std::vector<Suspicion> find_suspicions(std::span<const DescribedColumn> columns,
     if (one.has_enough_rows())
       usable.push_back(std::move(one));
   }
-  const bool has_times = std::any_of(columns.begin(), columns.end(), [](const auto& column) {
-    return column.kind == ColumnKind::kTime;
+  // Rows in the order of time belong in a split by their order.
+  const bool is_in_time = std::any_of(columns.begin(), columns.end(), [](const auto& column) {
+    return column.kind == ColumnKind::kTime || column.is_past_target;
+  });
+  const auto inputs = std::count_if(columns.begin(), columns.end(), [](const auto& column) {
+    return column.kind != ColumnKind::kTime;
   });
   for (const DescribedColumn& column : columns) {
     add(suspicion_of_time(column, parts));
@@ -356,9 +360,9 @@ std::vector<Suspicion> find_suspicions(std::span<const DescribedColumn> columns,
       continue;
     const at::Tensor key = key_of(column);
     for (const QuestionedTarget& target : usable)
-      add(strongest_suspicion(column, key, target, columns.size() == 1));
+      add(strongest_suspicion(column, key, target, inputs == 1));
   }
-  if (!has_times) {
+  if (!is_in_time) {
     for (const QuestionedTarget& target : usable)
       add(suspicion_of_row_order(target, parts));
   }

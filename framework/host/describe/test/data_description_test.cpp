@@ -95,6 +95,17 @@ TEST(DataDescription, LimitsHowManyColumnsAreCorrelatedAndSaysSo) {
                                      "and clustered"));
 }
 
+TEST(DataDescription, ComparesATargetThatIsAnInputOnce) {
+  DescribedTable table = full_table();
+  table.inputs.push_back(table.targets[1]);
+
+  const DataDescription description = describe(table);
+
+  EXPECT_EQ(description.pearson.labels.size(), 6U);
+  EXPECT_EQ(description.drift.size(), 9U);
+  EXPECT_EQ(description.targets.size(), 2U);
+}
+
 TEST(DataDescription, RefusesJsonOfAnotherForm) {
   const nlohmann::json stored = describe(full_table());
   for (const auto& item : stored.items()) {

@@ -244,6 +244,20 @@ TEST(Suspicions, NameTheOrderOfRowsWhereTheSplitGoesByIt) {
   }
 }
 
+TEST(Suspicions, AreNoneInATrendOfRowsInTheOrderOfTime) {
+  Noise noise(2);
+  const DescribedColumn target =
+      number_column("y", noise.number + at::arange(kRows, at::kDouble) / 150);
+  ASSERT_EQ(noise.suspicions(target).size(), 1U);
+  DescribedColumn lag = number_column("y_lag", target.values * 2);
+  lag.is_past_target = true;
+  DescribedColumn day = number_column("day", at::arange(kRows, at::kDouble));
+  day.kind = ColumnKind::kTime;
+
+  for (const DescribedColumn& sign : {lag, day})
+    EXPECT_EQ(texts_of(noise.with(sign, target)), "");
+}
+
 TEST(Suspicions, NameTimesInAShuffledSplit) {
   const Noise noise(1);
   DescribedColumn day = number_column("day", at::arange(kRows, at::kDouble) * 86400);

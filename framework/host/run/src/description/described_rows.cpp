@@ -219,10 +219,13 @@ std::vector<std::string> notes_on_leaks(const DocumentComponents& components) {
   if (columns > kMostColumnsForNotes)
     return notes;
   const DescribedTable table = described_rows(components, kMostRowsForNotes).table;
-  // Times have a note of their own: notes_on_split().
+  std::vector<DescribedColumn> columns_and_times = table.inputs;
+  columns_and_times.insert(columns_and_times.end(), table.others.begin(), table.others.end());
   for (const describe::Suspicion& suspicion :
-       describe::find_suspicions(table.inputs, table.targets, table.parts)) {
-    notes.push_back("data: " + suspicion.text);
+       describe::find_suspicions(columns_and_times, table.targets, table.parts)) {
+    // Times have a note of their own: notes_on_split().
+    if (suspicion.kind != describe::SuspicionKind::kTime)
+      notes.push_back("data: " + suspicion.text);
   }
   return notes;
 }

@@ -22,8 +22,8 @@ struct DescribedRows {
 /// train. Expects a plan.
 DescribedRows described_rows(const DocumentComponents& components, std::int64_t most_rows);
 
-/// Numbers of inputs that are read: 320 MB as float64.
-inline constexpr std::int64_t kMostDescribedValues = 40'000'000;
+/// Numbers of inputs that are read: 80 MB as float64.
+inline constexpr std::int64_t kMostDescribedValues = 10'000'000;
 
 /// Suspected leaks as sentences, found in at most kMostRowsForNotes rows; none are looked for in
 /// more than kMostColumnsForNotes columns. Expects a plan.

@@ -73,7 +73,8 @@ inline constexpr double kFewEarlierRows = 0.05;
 ///
 /// Purity is measured on rows that did not choose it (the halves of the rows in turn), so that a
 /// category or a number that is unique in each row is no suspicion by itself. Where there is only
-/// one column, and for columns made of the target's past, determining the target is the task.
+/// one input, and for columns made of the target's past, determining the target is the task. Rows
+/// with times or such columns are in the order of time, and their order is no suspicion.
 std::vector<Suspicion> find_suspicions(std::span<const DescribedColumn> columns,
                                        std::span<const DescribedColumn> targets,
                                        const RowParts& parts);
