@@ -52,6 +52,7 @@ class QuestionedTarget {
   explicit QuestionedTarget(const DescribedColumn& column)
       : name_(column.name),
         is_classes_(column.has_codes()),
+        is_small_(static_cast<std::int64_t>(column.names.size()) <= kMostClassesOfTarget),
         rows_(present(column).nonzero().squeeze(1)),
         values_(column.values.index_select(0, rows_)) {}
 
@@ -82,7 +83,7 @@ class QuestionedTarget {
 
   bool has_enough_rows() const {
     if (is_classes_)
-      return classes().size() >= 2;
+      return is_small_ && classes().size() >= 2;
     return rows_.size(0) >= kFewestRows && !values_.min().equal(values_.max());
   }
 
@@ -179,6 +180,7 @@ class QuestionedTarget {
 
   std::string name_;
   bool is_classes_;
+  bool is_small_;      // few classes
   at::Tensor rows_;    // int64 [n], of the table
   at::Tensor values_;  // [n]
 };

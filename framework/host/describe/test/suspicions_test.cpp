@@ -288,6 +288,16 @@ TEST(Suspicions, LeaveOutWhereOneColumnIsTheTask) {
   EXPECT_THAT(find_suspicions(std::vector{lag, noise.columns[0]}, targets, {}), IsEmpty());
 }
 
+TEST(Suspicions, AreNoneOfVeryManyClasses) {
+  const at::Tensor classes = at::arange(4000, at::kLong).remainder(150);
+  const std::vector columns{number_column("a", classes.to(at::kDouble)),
+                            number_column("b", classes.to(at::kDouble))};
+  const DescribedColumn few = category_column("y", classes.remainder(kMostClassesOfTarget));
+
+  EXPECT_THAT(find_suspicions(columns, std::vector{category_column("y", classes)}, {}), IsEmpty());
+  EXPECT_EQ(find_suspicions(columns, std::vector{few}, {}).size(), 2U);
+}
+
 TEST(Suspicions, AreNoneWhereClassesHaveFewRows) {
   const at::Tensor classes = at::arange(100, at::kLong).lt(kFewestRowsOfClass - 1).to(at::kLong);
   const std::vector columns{number_column("a", classes.to(at::kDouble)),

@@ -38,8 +38,8 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 std::string undescribed(const std::string& what, const std::string& name,
                         const std::vector<std::int64_t>& shape) {
-  return what + " " + quote_text(name) + " " + shape_text(shape) +
-         " has several values in a row that are no columns; it is not described";
+  return what + " " + quote_text(name) + " of shape " + shape_text(shape) +
+         " has no columns; it is not described";
 }
 
 at::Tensor as_numbers(const at::Tensor& values, std::int64_t column) {

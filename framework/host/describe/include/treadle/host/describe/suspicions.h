@@ -54,6 +54,8 @@ inline constexpr double kTellingErrors = 5;
 /// Classes with fewer rows, and sets of fewer rows with or without a value, show nothing: of 20 and
 /// 20, an AUC of 0.9 by chance has a probability below 1e-6.
 inline constexpr std::int64_t kFewestRowsOfClass = 20;
+/// Targets with more classes, such as tokens, are left out: memory is rows times classes.
+inline constexpr std::int64_t kMostClassesOfTarget = 100;
 /// Of a target of numbers.
 inline constexpr std::int64_t kFewestRows = 40;
 /// A key has another whole number in each row, out of a range of at most this many times the rows,
