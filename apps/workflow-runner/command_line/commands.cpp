@@ -78,6 +78,8 @@ constexpr Option kCombine{"combine", 0,     "HOW",
                           false,     "cat", "cat, add, mean, grid_cat, or gate: weighted by row"};
 constexpr Option kFrozen{"frozen", 0, "", false, "", "trains the head, and not what was grafted"};
 constexpr Option kGraftOutput{"output", 'o', "FILE", false, "graft.json", "the document to write"};
+constexpr Option kDescriptionOutput{
+    "output", 'o', "FILE", false, "", "also writes the description as JSON; -: only that"};
 constexpr Option kMachineOutput{
     "output", 'o', "FILE", false, "machine.json", "the file to write, for \"search\""};
 constexpr Option kContract{
@@ -235,6 +237,12 @@ std::span<const Command> commands() {
        "check examples/iris.json --dry-run",
        false,
        {"dry-run"}},
+      {"data describe",
+       "Describes a document's data: columns, correlations, drift, suspected leaks.",
+       {kDocument},
+       joined({kDescriptionOutput, kSet}, kLockable, {kQuiet, kJson}),
+       "data describe examples/iris.json -o iris.data.json",
+       true},
       {"auto",
        "Finds a model for a table: shows its columns, searches, trains, reports.",
        {kTableFile},

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,7 +11,9 @@
 
 #include "command_line/answer.h"
 #include "commands/tensor_commands.h"
+#include "terminal/description_text.h"
 #include "terminal/result_text.h"
+#include "terminal/terminal.h"
 
 namespace treadle::cli {
 namespace {
@@ -44,12 +48,14 @@ void check_with_data(const CommandLine& line) {
                {"model", dry.model},
                {"validation", dry.validation},
                {"search", dry.search},
+               {"suspicions", dry.suspicions},
                {"estimated_bytes", dry.estimated_bytes},
                {"device", dry.device},
                {"estimated_device_bytes", dry.estimated_device_bytes}});
   } else if (!line.has("quiet")) {
     print(line.arguments[0] + ": no problems found; one batch went through everything\n" +
-          notes_text(notes) + facts_text(facts) + "memory: about " +
+          notes_text(notes) + warnings_text(dry.suspicions, Terminal(STDOUT_FILENO)) +
+          facts_text(facts) + "memory: about " +
           bytes_text(static_cast<double>(dry.estimated_bytes)) +
           " at the peak, on top of the program itself\n" +
           (dry.estimated_device_bytes == 0

@@ -22,6 +22,8 @@ void report_group(const CommandLine& line);
 void run_auto(const CommandLine& line);
 // check_command.cpp
 void check(const CommandLine& line);
+// describe_command.cpp
+void describe_data_of_document(const CommandLine& line);
 // prediction_commands.cpp
 void evaluate(const CommandLine& line);
 void predict(const CommandLine& line);

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
                          {"resume", resume},
                          {"launch", report_group},
                          {"check", check},
+                         {"data describe", describe_data_of_document},
                          {"compare", compare_row_by_row},
                          {"evaluate", evaluate},
                          {"predict", predict},

@@ -180,7 +180,7 @@ TEST(CommandLine, HelpOnACommandNamesItsPartsAndGivesAnExampleThatParses) {
 }
 
 TEST(CommandLine, HelpOnAGroupIsAboutTheGroup) {
-  for (const std::string group : {"runs", "plugins"}) {
+  for (const std::string group : {"data", "runs", "plugins"}) {
     const std::string text = help_text(parse({group, "--help"}));
     EXPECT_THAT(text, testing::StartsWith("workflow-runner " + group + " COMMAND "));
     for (const Command& command : commands()) {

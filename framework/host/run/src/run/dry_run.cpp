@@ -7,6 +7,7 @@
 
 #include "components/split_notes.h"
 #include "components/tried_components.h"
+#include "description/described_rows.h"
 #include "document/document_slots.h"
 #include "fit/baselines.h"
 #include "fit/batch_size.h"
@@ -175,6 +176,7 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
       result.data["choices"].push_back(note);
     for (const std::string& note : fit.notes())
       result.data["choices"].push_back(note);
+    result.suspicions = internal::notes_on_leaks(components);
     result.validation = plan_summary(components.plan());
     if (search) {
       own.reset();  // which the memory of trials does not contain

@@ -64,6 +64,8 @@ struct DryRun {
   /// of one, the time of a trial and of all, as the first trials take, and how many its budgets
   /// allow.
   nlohmann::json search = nullptr;
+  /// Suspected leaks in the data, as sentences: see describe/suspicions.h.
+  std::vector<std::string> suspicions = {};
   std::int64_t estimated_bytes = 0;  ///< peak memory of the run above the process's baseline
   std::string device = {};           ///< that was used: "cpu", "cuda:0"
   /// Peak memory on a device that has its own; 0 on a CPU.
