@@ -41,6 +41,7 @@ class Conformal final : public OutputStage {
   void do_start(const TargetSpec& target) override;
   void do_fit(const Prediction& prediction, const TargetBatch& target) override;
   Prediction do_apply(Prediction prediction, const Batch& rows) const override;
+  bool do_needs_groups() const override { return by_ == By::kGroup; }
   std::vector<MetricValue> do_learned() const override;
   StateDict do_state() const override;
   void do_load_state(const StateDict& state) override;

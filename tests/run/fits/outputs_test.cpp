@@ -220,6 +220,42 @@ TEST(Outputs, ResumedHaveTheBitsOfAWholeRun) {
     EXPECT_EQ(read_file(cut / file), read_file(whole.folder / file)) << file;
 }
 
+// One group is noisy; its number in another file is another one.
+TEST(Outputs, HoldTheGroupsOfAnotherFileToTheirOwnRows) {
+  const Runtime runtime;
+  const Workspace workspace;
+  RandomBits random(9);
+  const auto write = [&](const char* name, const std::vector<std::string>& groups, int rows) {
+    std::ofstream table(workspace.folder() / name);
+    table << "x,who,y\n";
+    for (int row = 0; row < rows; ++row) {
+      const std::string& group = groups[static_cast<std::size_t>(row) % groups.size()];
+      const double x = random.normal();
+      table << x << ',' << group << ',' << x + random.normal() * (group == "loud" ? 5 : 0.1)
+            << '\n';
+    }
+    return workspace.folder() / name;
+  };
+  json document = sure_of(write("train.csv", {"calm", "loud"}, 200));
+  document["data"]["groups"] = "who";
+  document["training"] = {{"epochs", 5}};
+  document["metrics"] = {"interval_coverage"};
+  document["validation"] = {{"use", "k_fold"}, {"folds", 2}};
+  document["outputs"] = {{"conformal", {{"coverage", 0.8}, {"by", "group"}}}};
+  const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  const Predictor predictor = Predictor::load(runtime, run.folder);
+  const auto predicted = workspace.folder() / "predicted.csv";
+  predictor.predict_file(write("new.csv", {"loud", "new", "calm"}, 30), predicted);
+
+  std::map<int, double> widths;  // by place in the cycle of groups
+  const auto rows = table_in(predicted);
+  ASSERT_THAT(rows[0], ElementsAre("row", "y", "y.lower", "y.upper"));
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    widths[static_cast<int>(i - 1) % 3] = std::stod(rows[i][3]) - std::stod(rows[i][2]);
+  EXPECT_GT(widths[0], widths[1]) << "loud, and a group that no row was learned from";
+  EXPECT_GT(widths[1], widths[2]) << "that, and calm";
+}
+
 TEST(Outputs, ThatSuitNoTargetAreRefusedBeforeTheTraining) {
   const Runtime runtime;
   const Workspace workspace;

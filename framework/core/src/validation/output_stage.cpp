@@ -27,6 +27,10 @@ Prediction OutputStage::apply(Prediction prediction, const Batch& rows) const {
   return call_plugin(*this, "apply", [&] { return do_apply(std::move(prediction), rows); });
 }
 
+bool OutputStage::needs_groups() const {
+  return call_plugin(*this, "needs_groups", [&] { return do_needs_groups(); });
+}
+
 std::vector<MetricValue> OutputStage::learned() const {
   return call_plugin(*this, "learned", [&] { return do_learned(); });
 }

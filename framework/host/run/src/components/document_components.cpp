@@ -88,6 +88,11 @@ void DocumentComponents::make_plan() {
   set_rows_aside_for_outputs(settled_.workflow, split_request(), plan_);
 }
 
+bool DocumentComponents::outputs_need_groups() const {
+  return has_outputs(settled_.workflow) &&
+         OutputStages(runtime_, settled_.workflow, data_spec().targets).need_groups();
+}
+
 bool DocumentComponents::keeps_predictions() const {
   // Numbers that are kept for nothing but predictions.csv.
   constexpr double kMost = 2e7;

@@ -78,6 +78,8 @@ class DocumentComponents {
   /// Whether the metrics of the report keep what is predicted: where somebody needs it, and of
   /// validated rows where it is little.
   bool keeps_predictions() const;
+  /// Whether a stage of the document's outputs depends on groups.
+  bool outputs_need_groups() const;
 
   TrainingPlan training_plan() const { return training_plan_of(runtime_, settled_.workflow); }
 

@@ -29,16 +29,6 @@ std::string name_of(const GroupNames* names, std::int64_t group) {
   return names != nullptr ? names->name_of(group) : std::to_string(group);
 }
 
-at::Tensor groups_of(const RowReader& rows, const Transform& transform) {
-  const at::Tensor groups = rows.groups();
-  if (!groups.defined()) {
-    throw DataError(transform.origin() +
-                    " has statistics for each group, and the rows have no groups; give them the "
-                    "column or array that the training had");
-  }
-  return groups.contiguous();
-}
-
 }  // namespace
 
 KnownGroups::KnownGroups(std::span<const Transform* const> transforms, const GroupNames* names)
@@ -53,11 +43,39 @@ KnownGroups::KnownGroups(std::span<const Transform* const> transforms, const Gro
   }
 }
 
+at::Tensor KnownGroups::groups_of(const RowReader& rows) const {
+  const at::Tensor groups = rows.groups();
+  if (groups.defined())
+    return groups.contiguous();
+  if (by_group_.empty())
+    return groups;
+  throw DataError(by_group_.front()->origin() +
+                  " has statistics for each group, and the rows have no groups; give them the "
+                  "column or array that the training had");
+}
+
+void KnownGroups::add_for_outputs(const EvaluatedRows& data, const RowList& rows) {
+  are_for_outputs_ = true;
+  const at::Tensor groups = data.rows->groups();
+  if (!groups.defined())
+    return;
+  const at::Tensor numbers = groups.contiguous();
+  const auto* const group = numbers.data_ptr<std::int64_t>();
+  std::unordered_set<std::int64_t> seen;
+  for (const std::int64_t row : rows) {
+    if (!seen.insert(group[row]).second)
+      continue;
+    numbers_.emplace(name_of(data.names, group[row]), group[row]);
+    unknown_ = std::min(unknown_, group[row] - 1);
+  }
+}
+
 KnownGroups::KnownGroups(std::span<const Transform* const> transforms,
                          const StateDict& preprocessing)
     : by_group_(with_groups(transforms)) {
-  if (by_group_.empty())
+  if (by_group_.empty() && !preprocessing.has_part(kGroups))
     return;
+  are_for_outputs_ = by_group_.empty();
   const StateDict& saved = preprocessing.part(kGroups);
   const nlohmann::json& names = saved.value("names");
   const at::Tensor numbers = saved.tensor("numbers").to(at::kLong).contiguous();
@@ -95,7 +113,9 @@ void KnownGroups::save_in(StateDict& preprocessing) const {
 void KnownGroups::expect_known(const EvaluatedRows& data, const RowList& rows) const {
   if (empty())
     return;
-  const at::Tensor groups = groups_of(*data.rows, *by_group_.front());
+  const at::Tensor groups = groups_of(*data.rows);
+  if (!groups.defined())
+    return;
   const auto* const group = groups.data_ptr<std::int64_t>();
   std::unordered_set<std::int64_t> seen;
   std::vector<std::string> unknown;
@@ -113,7 +133,9 @@ void KnownGroups::expect_known(const EvaluatedRows& data, const RowList& rows) c
 at::Tensor KnownGroups::numbers_in(const EvaluatedRows& data) const {
   if (empty())
     return {};
-  const at::Tensor groups = groups_of(*data.rows, *by_group_.front());
+  const at::Tensor groups = groups_of(*data.rows);
+  if (!groups.defined())
+    return {};
   at::Tensor numbers = at::empty_like(groups);
   const auto* const from = groups.data_ptr<std::int64_t>();
   auto* const to = numbers.data_ptr<std::int64_t>();
@@ -138,7 +160,15 @@ at::Tensor KnownGroups::numbers_in(const EvaluatedRows& data) const {
 at::Tensor KnownGroups::numbers_of(std::span<const std::string> names, std::int64_t rows) const {
   if (empty())
     return {};
+  if (names.empty() && by_group_.empty())
+    return {};
   if (static_cast<std::int64_t>(names.size()) != rows) {
+    if (by_group_.empty()) {
+      throw UsageError("PredictOptions::groups has " + std::to_string(names.size()) +
+                       " names for " + std::to_string(rows) +
+                       " rows; give each row the name of its "
+                       "group, or none");
+    }
     throw UsageError(
         by_group_.front()->origin() +
         " has statistics for each group, so predicting needs the group of each of the " +

@@ -19,7 +19,10 @@ namespace treadle::internal {
 /// The groups (series) that a training's transforms have statistics of (FitsGroups), by their
 /// names. Another file numbers its groups in another order; by name each finds its statistics.
 ///
-/// Empty where no transform has any: then nobody needs groups. Borrows the transforms.
+/// Output stages may need them as well; they take rows of other groups, and rows without groups.
+///
+/// Empty where no transform and no output stage has any: then nobody needs groups. Borrows the
+/// transforms.
 class KnownGroups {
  public:
   KnownGroups() = default;
@@ -28,7 +31,10 @@ class KnownGroups {
   /// As save_in() wrote them into a training's preprocessing; `transforms` are its own.
   KnownGroups(std::span<const Transform* const> transforms, const StateDict& preprocessing);
 
-  bool empty() const { return by_group_.empty(); }
+  /// Adds the groups of some rows of the training data, for output stages.
+  void add_for_outputs(const EvaluatedRows& data, const RowList& rows);
+
+  bool empty() const { return by_group_.empty() && !are_for_outputs_; }
   void save_in(StateDict& preprocessing) const;
 
   /// Throws a DataError that names groups of some rows of the training data, unless each transform
@@ -46,7 +52,11 @@ class KnownGroups {
   /// Throws a DataError unless `unknown` is empty or every transform takes other groups.
   void expect_none(const std::vector<std::string>& unknown) const;
 
+  /// Undefined where output stages alone need them, and there are none.
+  at::Tensor groups_of(const RowReader& rows) const;
+
   std::vector<const Transform*> by_group_;
+  bool are_for_outputs_ = false;
   std::unordered_map<std::string, std::int64_t> numbers_;
   std::int64_t unknown_ = -1;  // a number that no group has
 };

@@ -196,6 +196,7 @@ std::vector<const StudyEnsemble::Member*> StudyEnsemble::usable() const {
 /// Finds how the predictions of the usable members become one.
 void StudyEnsemble::weigh() {
   std::vector<const Member*> members = usable();
+  predictions_.reset();
   if (members.empty())
     return;
   const TargetKind target = run_.components().data_spec().targets.front().kind;
@@ -220,6 +221,12 @@ void StudyEnsemble::weigh() {
       values = values.to(at::kDouble);
     predicted = pool_(target, predictions);
   }
+  predictions_.emplace();
+  predictions_->predictions = {{target, predicted.to(rows.prediction.values.scalar_type())}};
+  predictions_->rows.rows = rows.rows;
+  predictions_->rows.groups = rows.groups;
+  predictions_->rows.targets = predictions_->rows.original_targets = {rows.targets};
+  predictions_->rows.position_weights = {rows.weights};
   loss_ = objective(predicted);  // knows the sign from here on
   score_ = objective.sign() * loss_;
 }

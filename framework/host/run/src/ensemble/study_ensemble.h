@@ -14,6 +14,7 @@
 #include "evaluation/collected_predictions.h"
 #include "fit/fit_planner.h"
 #include "model/prediction_pool.h"
+#include "outputs/kept_predictions.h"
 #include "search/study/study.h"
 
 namespace treadle::internal {
@@ -48,6 +49,10 @@ class StudyEnsemble final : public FitPlanner {
   std::vector<std::string> names() const;
   /// Nothing where there is no member.
   std::optional<EnsembleResult> record() const;
+  /// The pooled predictions of the members for the rows that chose them, each by models that were
+  /// not trained on the row; weights that were fitted to these rows are fitted anew without it.
+  /// Nothing where there is no member.
+  const std::optional<KeptPredictions>& predictions() const { return predictions_; }
 
  private:
   /// A trial that may be chosen.
@@ -79,6 +84,7 @@ class StudyEnsemble final : public FitPlanner {
   const ValidationPlan plan_;
   std::vector<Member> members_;
   bool is_chosen_ = false;
+  std::optional<KeptPredictions> predictions_;
   PredictionPool pool_;          // of the usable ones, in their order
   double score_ = 0;             // the objective of its predictions
   double loss_ = 0;              // the same, lower is better

@@ -97,6 +97,10 @@ void Fit::prepare_transforms(const StateDict* saved) {
   }
   const EvaluatedRows data = components_.dataset().evaluated();
   known_groups_ = KnownGroups(transforms(), data.names);
+  if (components_.outputs_need_groups()) {
+    for (const RowList* const used : {&rows_.training, &rows_.outputs})
+      known_groups_.add_for_outputs(data, *used);
+  }
   for (const RowList* const used :
        {&rows_.training, &rows_.validation, &rows_.test, &rows_.outputs})
     known_groups_.expect_known(data, *used);

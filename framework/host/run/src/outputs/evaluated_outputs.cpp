@@ -32,7 +32,7 @@ std::optional<EvaluationResult>& measured(FitResult& result) {
 }  // namespace
 
 EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& workflow,
-                                   const CrossValidation& plan)
+                                   const CrossValidation& plan, const KeptPredictions* of_ensemble)
     : run_(run), workflow_(workflow), folds_(plan.folds().size()) {
   if (!has_outputs(workflow))
     return;
@@ -60,12 +60,7 @@ EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& 
         "outputs learn from rows that the model was not trained on, and this "
         "validation leaves none; leave \"outputs\" out, or choose another validation");
   }
-  const KeptPredictions all = joined(learn);
-  stages_ = learned_from(all);
-  record_->rows = all.rows.size();
-  for (OutputStages::Learned& one : stages_.learned())
-    record_->stages.push_back({one.stage, one.target, std::move(one.values)});
-
+  stages_ = learned_from(joined(learn));
   if (folds.size() == 1) {
     // A fold of which the stages of the model have learned is no judge of them.
     if (record_->rows_from == "set_aside" || !plan.inner(0).empty())
@@ -92,6 +87,11 @@ EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& 
   if (plan.plan().refit && plan.chosen().result.test)
     refit_ = with_stages(plan.chosen(), stages_);
   note_effect(folds);
+  if (of_ensemble != nullptr)
+    stages_ = learned_from(*of_ensemble);
+  record_->rows = of_ensemble != nullptr ? of_ensemble->rows.size() : joined(learn).rows.size();
+  for (OutputStages::Learned& one : stages_.learned())
+    record_->stages.push_back({one.stage, one.target, std::move(one.values)});
 }
 
 OutputStages EvaluatedOutputs::learned_from(const KeptPredictions& kept) const {

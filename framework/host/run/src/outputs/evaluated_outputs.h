@@ -31,9 +31,10 @@ class EvaluatedOutputs {
   };
 
   /// Of a document without outputs: nothing is changed. `workflow`: the one that the run's model
-  /// was made by. Throws the DataError of a stage that cannot learn.
+  /// was made by. `of_ensemble`: predictions of the members that predict in its place, which its
+  /// stages then learn from; may be null. Throws the DataError of a stage that cannot learn.
   EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& workflow,
-                   const CrossValidation& plan);
+                   const CrossValidation& plan, const KeptPredictions* of_ensemble);
 
   /// Of the run's model.
   const OutputStages& stages() const { return stages_; }

@@ -52,6 +52,11 @@ OutputStages::OutputStages(const Runtime& runtime, const ResolvedWorkflow& workf
   }
 }
 
+bool OutputStages::need_groups() const {
+  return std::any_of(stages_.begin(), stages_.end(),
+                     [](const Stage& one) { return one.stage->needs_groups(); });
+}
+
 void OutputStages::fit(Predictions predictions, const Batch& rows) {
   for (const Stage& one : stages_) {
     Prediction& prediction = predictions.at(one.target);

@@ -28,6 +28,8 @@ class OutputStages {
                std::vector<TargetSpec> targets);
 
   bool empty() const { return stages_.empty(); }
+  /// See OutputStage::needs_groups().
+  bool need_groups() const;
 
   /// Each learns from what those before it have made of the predictions. `rows` has the targets as
   /// the data gave them. Throws a DataError when there are too few.

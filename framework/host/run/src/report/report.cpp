@@ -44,7 +44,7 @@ nlohmann::json report_document(const ReportInput& given) {
                           {"version", text_at_path(result.environment, {"treadle"})},
                           {"subtitle", subtitle(result, numbers.folds.size())}};
   List blocks{report::headline(result, numbers), report::result_section(input, numbers),
-              report::baselines(result, numbers)};
+              report::outputs(result, numbers), report::baselines(result, numbers)};
   if (result.search) {
     const report::SearchRecord search = report::read_search(*result.search);
     document["search"] = report::search_data(search, given);

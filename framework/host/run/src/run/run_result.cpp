@@ -1,5 +1,6 @@
 #include "run/run_result.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "components/document_metrics.h"
 #include "events/trace.h"
+#include "outputs/decision_tables.h"
 #include "outputs/evaluated_outputs.h"
 #include "outputs/predictions_file.h"
 #include "result/data_facts.h"
@@ -91,6 +93,26 @@ std::vector<BaselineResult> baseline_results(const CrossValidation& plan) {
   return results;
 }
 
+/// Of the rows that measure the model, or of all folds together.
+void add_decision_tables(const RunParts& run, const CrossValidation& plan,
+                         const EvaluatedOutputs& outputs, RunResult& result) {
+  std::vector<KeptPredictions> parts;
+  for (std::size_t i = 0; i < plan.folds().size(); ++i) {
+    if (auto kept = kept_in(report_metrics_of(plan, outputs, i)))
+      parts.push_back(*std::move(kept));
+  }
+  if (parts.empty())
+    return;
+  const bool are_of_test = !result.cross_validation && result.training.test.has_value();
+  std::vector<ResultTable>& to = are_of_test ? result.training.test->tables : result.tables;
+  for (ResultTable& table : decision_tables(run.components(), joined(parts))) {
+    const bool is_there = std::any_of(
+        to.begin(), to.end(), [&](const ResultTable& other) { return other.name == table.name; });
+    if (!is_there)
+      to.push_back(std::move(table));
+  }
+}
+
 /// The chosen fit's result, and what the folds came to together.
 RunResult result_of_fits(const RunParts& run, const CrossValidation& plan,
                          const EvaluatedOutputs& outputs) {
@@ -128,6 +150,7 @@ RunResult result_of_fits(const RunParts& run, const CrossValidation& plan,
     if (result.training.validation)
       result.training.validation->tables.clear();
   }
+  add_decision_tables(run, plan, outputs, result);
   result.outputs = outputs.record();
   result.baselines = baseline_results(plan);
   result.plan = plan_record(run.components().split_request(), plan.plan());
@@ -234,7 +257,9 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
     members = ensemble->record();
   }
   const ResolvedWorkflow& made_by = study != nullptr ? study->best_document() : run.workflow();
-  const EvaluatedOutputs outputs(run, made_by, plan);
+  const bool are_pooled = ensemble != nullptr && ensemble->predictions();
+  const EvaluatedOutputs outputs(run, made_by, plan,
+                                 are_pooled ? &*ensemble->predictions() : nullptr);
   RunResult result = result_of_fits(run, plan, outputs);
   if (study != nullptr)
     result.search = study->record();

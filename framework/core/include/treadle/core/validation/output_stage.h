@@ -38,6 +38,9 @@ class OutputStage : public Component, public Stateful {
   /// has some. Each row is changed by itself.
   Prediction apply(Prediction prediction, const Batch& rows) const;
 
+  /// Whether apply() depends on the rows' groups: their names are then saved with the model.
+  bool needs_groups() const;
+
   /// The fitted numbers, for people: "temperature" 1.8. After fit() or load_state().
   std::vector<MetricValue> learned() const;
 
@@ -45,6 +48,7 @@ class OutputStage : public Component, public Stateful {
   virtual void do_start(const TargetSpec& target) = 0;
   virtual void do_fit(const Prediction& prediction, const TargetBatch& target) = 0;
   virtual Prediction do_apply(Prediction prediction, const Batch& rows) const = 0;
+  virtual bool do_needs_groups() const { return false; }
   virtual std::vector<MetricValue> do_learned() const = 0;
 };
 

@@ -54,7 +54,7 @@ function lineOptions(x, y, legend, options = {}) {
       tooltip: {
         filter: (item) => item.dataset.borderWidth > 0,
         callbacks: {
-          title: (items) => (items.length ? x + " " + items[0].parsed.x : ""),
+          title: (items) => (items.length ? x + " " + short(items[0].parsed.x) : ""),
           label: (item) => item.dataset.label + ": " + short(item.parsed.y),
         },
       },
@@ -131,6 +131,32 @@ const charts = {
     }));
     showLines(canvas, controls, "step", views);
   },
+  decision_curves: (canvas, { tables }, controls) => { showLines(canvas, controls, "", tables.flatMap(curveViews)); },
+  reliability: (canvas, { tables }, controls) => {
+    const x = "predicted probability";
+    const y = "share that is right";
+    showLines(canvas, controls, x, tables.map(({ target, values }) => ({ name: target || y, y, shares: { x, most: 1 }, lines: [
+      { label: "calibrated", muted: true, points: [[0, 0], [1, 1]] }, { label: target || "model", points: values.map(([confidence, accuracy]) => [confidence, accuracy]) },
+    ] })));
+  },
+  scores: (canvas, { tables }, controls) => {
+    const key = "view " + drawings.length;
+    picker(controls, key, canvas.getAttribute("aria-label"), tables.map(({ target }) => target));
+    show(canvas, key, () => {
+      const { column_labels, values } = tables[picks[key]];
+      const classes = column_labels.slice(2);
+      return {
+        type: "bar",
+        data: { labels: values.map(([from, to]) => short((from + to) / 2)), datasets: classes.map((name, i) => ({
+          label: name, data: values.map((row) => row[i + 2]), backgroundColor: withAlpha(colour(i), 0.75), categoryPercentage: 1, barPercentage: 0.95,
+        })) },
+        options: {
+          scales: { x: axis("predicted probability of " + classes[1], { stacked: true, grid: { display: false } }), y: axis("rows", { stacked: true, beginAtZero: true }) },
+          plugins: { legend: { display: true, labels: { color: css("--text"), boxWidth: 12 } } },
+        },
+      };
+    });
+  },
   // A level for each window, with marks where the task changes.
   timeline: (canvas, { names, windows, changes, valueIn }, controls) => {
     const MOST_MARKS = 200;  // more would hide the line
@@ -173,9 +199,10 @@ function showLines(canvas, controls, x, views) {
   const key = "view " + drawings.length;
   picker(controls, key, canvas.getAttribute("aria-label"), views.map((view) => view.name));
   show(canvas, key, () => {
-    const { lines, bands = [], y = "", stepped = false, marks = [] } = views[picks[key]];
+    const { lines, bands = [], y = "", stepped = false, marks = [], shares = null } = views[picks[key]];
     const many = lines.length > 1;
-    const options = lineOptions(x, y, many);
+    const options = lineOptions(shares ? shares.x : x, y, many);
+    if (shares) options.scales = { x: axis(shares.x, { type: "linear", min: 0, max: 1 }), y: axis(y, { min: 0, max: shares.most }) };
     const muted = lines.filter((line) => line.muted).length;  // these are first
     const datasets = lines.map((line, index) => lineSet(line.label, line.points, colour(line.muted ? 7 : index - muted), {
       stepped, pointRadius: line.points.length === 1 ? 3.5 : !many && !stepped && line.points.length <= 40 ? 2.5 : 0,
@@ -197,6 +224,23 @@ function showLines(canvas, controls, x, views) {
     }
     return { type: "line", data: { datasets }, options, plugins: [drawnMarks(marks)] };
   });
+}
+
+// ROC, precision and recall, and lift: a line for each class.
+function curveViews({ target, row_labels, column_labels, values }) {
+  const place = (name) => column_labels.indexOf(name);
+  const classes = [...new Set(row_labels)];
+  const view = (name, x, y, [of, from], [least, most], muted) => ({
+    name: (target ? target + ": " : "") + name, y, shares: { x, most },
+    lines: [...muted, ...classes.map((one) => ({ label: one, points: values.filter((row, i) => row_labels[i] === one && row[of] !== null && row[from] !== null)
+      .map((row) => [row[of], row[from]]).filter(([, value]) => value >= least) }))],
+  });
+  return [
+    view("ROC", "false positive rate", "true positive rate", [place("false_positive_rate"), place("true_positive_rate")], [0, 1],
+      [{ label: "chance", muted: true, points: [[0, 0], [1, 1]] }]),
+    view("precision and recall", "recall", "precision", [place("true_positive_rate"), place("precision")], [0, 1], []),
+    view("lift", "share of rows selected", "lift", [place("selected"), place("lift")], [0, undefined], []),
+  ];
 }
 
 // A view for each forecast and number, with a band from a quantile to the one above 0.5 that is as far from the other end.

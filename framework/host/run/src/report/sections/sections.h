@@ -14,6 +14,8 @@ namespace treadle::report {
 Json headline(const RunResult& result, const Numbers& numbers);
 /// All numbers with one column per fold; of a single training beside the model.
 Json result_section(const ReportInput& input, const Numbers& numbers);
+/// The output stages behind the model, and the metrics without them; null where it has none.
+Json outputs(const RunResult& result, const Numbers& numbers);
 /// The models to compare with, on the same rows.
 Json baselines(const RunResult& result, const Numbers& numbers);
 

@@ -137,6 +137,16 @@ List residual_blocks(const RunResult& result) {
           std::move(errors)};
 }
 
+List decision_blocks(const RunResult& result) {
+  List blocks{
+      group({tables_chart("Curves", "decision_curves", evaluated_tables(result, "curves")),
+             tables_chart("Reliability", "reliability", evaluated_tables(result, "reliability"))}),
+      tables_chart("Scores by class", "scores", evaluated_tables(result, "score_histogram"))};
+  for (const Json& thresholds : evaluated_tables(result, "thresholds"))
+    blocks.push_back(table_card("Thresholds", thresholds, "numbers", "threshold"));
+  return blocks;
+}
+
 }  // namespace
 
 List result_tables(const RunResult& result, const Numbers& numbers) {
@@ -144,6 +154,10 @@ List result_tables(const RunResult& result, const Numbers& numbers) {
   constexpr std::string_view kShown[] = {"confusion_matrix",
                                          "residual_sample",
                                          "residual_histogram",
+                                         "curves",
+                                         "reliability",
+                                         "score_histogram",
+                                         "thresholds",
                                          internal::ForecastSample::kTable,
                                          internal::MetricsByStep::kTable,
                                          internal::MetricsBySeries::kTable};
@@ -156,6 +170,7 @@ List result_tables(const RunResult& result, const Numbers& numbers) {
   const bool are_beside = are_small && !by_class.empty();
   by_class.push_back(class_card(numbers));
   List blocks = are_beside ? List{group(std::move(by_class))} : std::move(by_class);
+  append(blocks, decision_blocks(result));
   append(blocks, forecast_blocks(result));
   append(blocks, residual_blocks(result));
   for (const ResultTable& table : result.tables) {
