@@ -31,7 +31,7 @@ const std::map<std::string, int>& top_level_chances() {
       {"$schema", 3},     {"name", 20},      {"seed", 70},      {"precision", 30},
       {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},  {"training", 100},
       {"validation", 65}, {"observers", 8},  {"resources", 60}, {"extensions", 5},
-      {"sequence", 4},    {"baselines", 0},  {"search", 0}};
+      {"sequence", 4},    {"baselines", 0},  {"search", 0},     {"outputs", 0}};
   return chances;
 }
 
@@ -77,6 +77,8 @@ class Drawer {
       document_["baselines"] = {{{"use", "mlp"}, {"hidden", {drawing_.dice.whole(2, 5)}}}};
     if (drawing_.dice.chance(6))
       draw_search();
+    if (drawing_.dice.chance(20))
+      draw_outputs();
     for (const std::string& name : needed_transforms(drawing_.data)) {
       if (document_.value("transforms", json::array()).dump().find(name) == std::string::npos &&
           drawing_.dice.chance(90))
@@ -103,6 +105,30 @@ class Drawer {
     const std::vector<std::string> pruners{"asha", "median", "successive_halving"};
     if (!is_chained && dice.chance(50))
       document_["search"]["pruner"] = {{"use", dice.one_of(pruners)}};
+  }
+
+  /// Those that learn from any rows: of so few, a class may be missing.
+  void draw_outputs() {
+    Dice& dice = drawing_.dice;
+    const TargetSpec& target = dice.one_of(drawing_.data.targets);
+    const bool is_classes = target.kind == TargetKind::kClasses;
+    const bool is_labels = target.kind == TargetKind::kLabels;
+    json outputs = json::object();
+    if ((is_classes || is_labels) && dice.chance(60))
+      outputs["calibration"] = {{"use", "temperature"}, {"per_class", dice.chance(40)}};
+    if ((is_classes || target.kind == TargetKind::kNumbers) && dice.chance(60))
+      outputs["conformal"] = {{"coverage", dice.short_number(dice.between(0.2, 0.5))}};
+    const bool are_pairs = std::all_of(
+        drawing_.data.targets.begin(), drawing_.data.targets.end(), [](const TargetSpec& one) {
+          return one.kind != TargetKind::kClasses || one.class_count() == 2;
+        });
+    if ((is_classes || is_labels) && are_pairs && dice.chance(60))
+      outputs["decision"] = {{"threshold", dice.short_number(dice.between(0.2, 0.8))}};
+    if (outputs.empty())
+      return;
+    if (dice.chance(50))
+      outputs["fraction"] = dice.short_number(dice.between(0.1, 0.5));
+    document_["outputs"] = std::move(outputs);
   }
 
   /// Nothing but its first rows can validate, and an epoch needs a length.
