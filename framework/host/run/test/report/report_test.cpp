@@ -317,6 +317,48 @@ TEST(Report, DrawsResidualsOfARegression) {
   EXPECT_TRUE(find_block(document, "errors").is_null());
 }
 
+TEST(Report, DrawsTheCurvesThatDecisionsAreMadeBy) {
+  WrittenInput input = hold_out_run();
+  const Json curves = {{"name", "curves"},
+                       {"row_labels", {"yes", "yes"}},
+                       {"column_labels", {"threshold", "false_positive_rate"}},
+                       {"values", {{nullptr, 0.0}, {0.5, 1.0}}}};
+  input.result["tables"] = {curves,
+                            {{"name", "reliability"},
+                             {"column_labels", {"confidence", "accuracy", "weight"}},
+                             {"values", {{0.7, 0.5, 4.0}}}},
+                            {{"name", "thresholds"},
+                             {"row_labels", {"0.5"}},
+                             {"column_labels", {"precision"}},
+                             {"values", {{0.25}}}}};
+
+  const Json document = document_of(input);
+
+  EXPECT_EQ(chart(card(document, "Curves"), "decision_curves")["tables"][0]["values"],
+            curves["values"]);
+  EXPECT_EQ(chart(card(document, "Reliability"), "reliability")["tables"].size(), 1U);
+  EXPECT_TRUE(card(document, "Scores by class").is_null());
+  EXPECT_EQ(find_block(card(document, "Thresholds"), "numbers")["values"], Json::parse("[[0.25]]"));
+}
+
+TEST(Report, ShowsOutputsWithTheNumbersWithoutThem) {
+  WrittenInput input = hold_out_run();
+  input.result["outputs"] = {
+      {"rows_from", "set_aside"},
+      {"rows", 30},
+      {"stages", {{{"name", "temperature"}, {"learned", {{"temperature", 1.5}}}}}},
+      {"metrics_without", {{"accuracy", 0.5}}},
+      {"not_evaluated", {"fold-1"}}};
+
+  const Json outputs = card(document_of(input), "Outputs");
+
+  EXPECT_EQ(row(outputs, "temperature")[0], Json({"temperature ", 1.5}));
+  EXPECT_EQ(find_block(outputs, "table")["rows"][0][2], 0.5);
+  EXPECT_EQ(find_block(outputs, "note")["text"][1]["count"], 30);
+  EXPECT_THAT(find_block(outputs, "note").dump(), ::testing::HasSubstr("fold-1"));
+  EXPECT_TRUE(card(document_of(hold_out_run()), "Outputs").is_null());
+}
+
 TEST(Report, ShowsManyOutputsInOneSectionWithTheErrorOfEach) {
   WrittenInput input = hold_out_run();
   input.result["task"] = "regression";
