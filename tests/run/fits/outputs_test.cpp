@@ -237,7 +237,7 @@ TEST(Outputs, HoldTheGroupsOfAnotherFileToTheirOwnRows) {
     return workspace.folder() / name;
   };
   json document = sure_of(write("train.csv", {"calm", "loud"}, 200));
-  document["data"]["groups"] = "who";
+  document["data"]["group"] = "who";
   document["training"] = {{"epochs", 5}};
   document["metrics"] = {"interval_coverage"};
   document["validation"] = {{"use", "k_fold"}, {"folds", 2}};
