@@ -101,16 +101,29 @@ std::int64_t Conformal::place_among(std::int64_t rows) const {
       std::ceil(static_cast<double>(rows + 1) * coverage_ - kRounding));
 }
 
+void Conformal::expect_enough_rows(std::int64_t rows, const std::string& of) const {
+  if (place_among(rows) <= rows)
+    return;
+  const auto needed = static_cast<std::int64_t>(std::ceil(coverage_ / (1 - coverage_) - kRounding));
+  throw DataError("output \"conformal\": a coverage of " + nlohmann::json(coverage_).dump() +
+                  " needs " + std::to_string(needed) + " held-out rows" + of + ", and there " +
+                  (rows == 1 ? "is 1" : "are " + std::to_string(rows)) +
+                  "; set more rows aside (outputs.fraction), or ask for less");
+}
+
+void Conformal::do_expect_enough(const TargetBatch& target) const {
+  if (by_ != By::kClass)
+    return expect_enough_rows(HeldOutTargets(target_.kind, target).count(), "");
+  const HeldOutTargets rows(target_.kind, target);
+  for (std::int64_t c = 0; c < target_.class_count(); ++c) {
+    expect_enough_rows(rows.is_class(c).sum().item<std::int64_t>(),
+                       " of " + quote_text(target_.class_names[static_cast<std::size_t>(c)]));
+  }
+}
+
 at::Tensor Conformal::quantile_of(const at::Tensor& scores, const std::string& of) const {
   const at::Tensor counts = scores.isnan().logical_not().sum(0);
-  const auto rows = counts.min().item<std::int64_t>();
-  if (place_among(rows) > rows) {
-    const auto needed = static_cast<std::int64_t>(std::ceil(coverage_ / (1 - coverage_) - 1e-9));
-    throw DataError("output \"conformal\": a coverage of " + nlohmann::json(coverage_).dump() +
-                    " needs " + std::to_string(needed) + " held-out rows" + of + ", and there " +
-                    (rows == 1 ? "is 1" : "are " + std::to_string(rows)) +
-                    "; set more rows aside (outputs.fraction), or ask for less");
-  }
+  expect_enough_rows(counts.min().item<std::int64_t>(), of);
   const at::Tensor places =
       ((counts + 1) * coverage_ - kRounding).ceil().to(at::kLong).clamp_min(1) - 1;
   // NaN comes last.

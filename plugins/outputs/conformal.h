@@ -39,6 +39,7 @@ class Conformal final : public OutputStage {
   enum class By { kAll, kClass, kGroup };
 
   void do_start(const TargetSpec& target) override;
+  void do_expect_enough(const TargetBatch& target) const override;
   void do_fit(const Prediction& prediction, const TargetBatch& target) override;
   Prediction do_apply(Prediction prediction, const Batch& rows) const override;
   bool do_needs_groups() const override { return by_ == By::kGroup; }
@@ -52,6 +53,8 @@ class Conformal final : public OutputStage {
   /// Of scores [N, ...], NaN where they do not count, for each of the others: [...].
   at::Tensor quantile_of(const at::Tensor& scores, const std::string& of) const;
   std::int64_t place_among(std::int64_t rows) const;
+  /// Throws the DataError of too few rows.
+  void expect_enough_rows(std::int64_t rows, const std::string& of) const;
   void fit_groups(const at::Tensor& scores, const at::Tensor& groups);
   at::Tensor limits(const at::Tensor& groups, std::int64_t rows) const;
   at::Tensor class_scores(const at::Tensor& probabilities) const;

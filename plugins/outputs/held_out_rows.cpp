@@ -61,20 +61,29 @@ at::Tensor as_values(const at::Tensor& probabilities, const Prediction& like) {
   return all.view(like.values.sizes()).to(like.values.scalar_type());
 }
 
-HeldOutRows::HeldOutRows(const Prediction& prediction, const TargetBatch& target)
-    : log_odds(log_odds_of(prediction)), values(flat(prediction.values)) {
-  const bool is_labels = prediction.kind == TargetKind::kLabels;
-  actual = is_labels ? flat(target.values()) : target.values().reshape(-1);
+HeldOutTargets::HeldOutTargets(TargetKind kind, const TargetBatch& target) {
+  actual = kind == TargetKind::kLabels ? flat(target.values()) : target.values().reshape(-1);
   weights = target.weights().defined() ? target.weights().reshape(-1).to(at::kDouble)
-                                       : at::ones({values.size(0)}, at::kDouble);
-  const at::Tensor counted = weights.gt(0);
-  if (counted.all().item<bool>())
+                                       : at::ones({actual.size(0)}, at::kDouble);
+  const at::Tensor counts = weights.gt(0);
+  if (counts.all().item<bool>())
     return;
-  for (at::Tensor* const tensor : {&log_odds, &values, &actual, &weights})
-    *tensor = tensor->index({counted});
+  counted = counts;
+  actual = actual.index({counted});
+  weights = weights.index({counted});
 }
 
-at::Tensor HeldOutRows::is_class(std::int64_t index) const {
+HeldOutRows::HeldOutRows(const Prediction& prediction, const TargetBatch& target)
+    : HeldOutTargets(prediction.kind, target),
+      log_odds(log_odds_of(prediction)),
+      values(flat(prediction.values)) {
+  if (!counted.defined())
+    return;
+  log_odds = log_odds.index({counted});
+  values = values.index({counted});
+}
+
+at::Tensor HeldOutTargets::is_class(std::int64_t index) const {
   return actual.dim() == 2 ? actual.select(1, index) : actual.eq(index).to(at::kDouble);
 }
 
@@ -85,7 +94,8 @@ void expect_kind(std::string_view stage, std::initializer_list<TargetKind> kinds
       target.kind == TargetKind::kNumbers ? "conformal" : "none; leave it out of \"outputs\"");
 }
 
-void expect_each_class(std::string_view stage, const HeldOutRows& rows, const TargetSpec& target) {
+void expect_each_class(std::string_view stage, const HeldOutTargets& rows,
+                       const TargetSpec& target) {
   for (std::int64_t c = 0; c < target.class_count(); ++c) {
     const at::Tensor is = rows.is_class(c);
     const bool is_there = rows.count() > 0 && is.gt(0.5).any().item<bool>();

@@ -13,18 +13,26 @@
 
 namespace treadle::outputs {
 
-/// The positions that a stage learns from, one beneath the other and without padding: N of them.
-struct HeldOutRows {
+/// The targets at the positions that a stage learns from, one beneath the other and without
+/// padding: N of them.
+struct HeldOutTargets {
+  HeldOutTargets(TargetKind kind, const TargetBatch& target);
+
+  at::Tensor actual;   ///< classes int64 [N]; labels float64 [N, C]
+  at::Tensor weights;  ///< float64 [N]
+  at::Tensor counted;  ///< bool, of all positions: which of them; undefined: all
+
+  std::int64_t count() const { return actual.size(0); }
+  /// 1 where it is the class, or the label is there, float64 [N].
+  at::Tensor is_class(std::int64_t index) const;
+};
+
+/// The same with predictions.
+struct HeldOutRows : HeldOutTargets {
   HeldOutRows(const Prediction& prediction, const TargetBatch& target);
 
   at::Tensor log_odds;  ///< float64 [N, C]; see log_odds_of()
   at::Tensor values;    ///< float64 [N, C]: probabilities
-  at::Tensor actual;    ///< classes int64 [N]; labels float64 [N, C]
-  at::Tensor weights;   ///< float64 [N]
-
-  std::int64_t count() const { return values.size(0); }
-  /// 1 where it is the class, or the label is there, float64 [N].
-  at::Tensor is_class(std::int64_t index) const;
 };
 
 /// [B, positions..., C] as [N, C], float64.
@@ -48,6 +56,7 @@ void expect_kind(std::string_view stage, std::initializer_list<TargetKind> kinds
                  const TargetSpec& target);
 
 /// Throws a DataError unless each class occurs, or each label is there and not there.
-void expect_each_class(std::string_view stage, const HeldOutRows& rows, const TargetSpec& target);
+void expect_each_class(std::string_view stage, const HeldOutTargets& rows,
+                       const TargetSpec& target);
 
 }  // namespace treadle::outputs

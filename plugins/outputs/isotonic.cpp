@@ -89,6 +89,10 @@ at::Tensor Isotonic::at_points(const Steps& steps, const at::Tensor& x) {
   return y0 + (y1 - y0) * share;
 }
 
+void Isotonic::do_expect_enough(const TargetBatch& target) const {
+  expect_each_class("isotonic", HeldOutTargets(target_.kind, target), target_);
+}
+
 void Isotonic::do_fit(const Prediction& prediction, const TargetBatch& target) {
   const HeldOutRows rows(prediction, target);
   expect_each_class("isotonic", rows, target_);

@@ -26,6 +26,7 @@ class Isotonic final : public OutputStage {
   };
 
   void do_start(const TargetSpec& target) override;
+  void do_expect_enough(const TargetBatch& target) const override;
   void do_fit(const Prediction& prediction, const TargetBatch& target) override;
   Prediction do_apply(Prediction prediction, const Batch& rows) const override;
   std::vector<MetricValue> do_learned() const override;

@@ -74,6 +74,10 @@ void Platt::do_start(const TargetSpec& target) {
   lines_ = at::zeros({2, is_pair ? 1 : target.class_count()}, at::kDouble);
 }
 
+void Platt::do_expect_enough(const TargetBatch& target) const {
+  expect_each_class("platt", HeldOutTargets(target_.kind, target), target_);
+}
+
 void Platt::do_fit(const Prediction& prediction, const TargetBatch& target) {
   const HeldOutRows rows(prediction, target);
   expect_each_class("platt", rows, target_);

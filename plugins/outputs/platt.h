@@ -22,6 +22,7 @@ class Platt final : public OutputStage {
 
  private:
   void do_start(const TargetSpec& target) override;
+  void do_expect_enough(const TargetBatch& target) const override;
   void do_fit(const Prediction& prediction, const TargetBatch& target) override;
   Prediction do_apply(Prediction prediction, const Batch& rows) const override;
   std::vector<MetricValue> do_learned() const override;

@@ -125,8 +125,8 @@ void Temperature::do_fit(const Prediction& prediction, const TargetBatch& target
   if (held_out.count() == 0)
     throw DataError("output \"temperature\": no held-out row has a weight");
   at::Tensor logits = scalable_logits(prediction, per_class_);
-  if (target.weights().defined())
-    logits = logits.index({target.weights().reshape(-1).gt(0)});
+  if (held_out.counted.defined())
+    logits = logits.index({held_out.counted});
   std::vector<at::Tensor> actual;
   if (logits.size(1) == 1) {
     actual.push_back(held_out.is_class(target_.class_count() - 1));

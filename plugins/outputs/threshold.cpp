@@ -115,6 +115,12 @@ double Threshold::best(const at::Tensor& scores, const at::Tensor& is_class,
   return threshold;
 }
 
+void Threshold::do_expect_enough(const TargetBatch& target) const {
+  if (given_)
+    return;
+  expect_each_class("threshold", HeldOutTargets(target_.kind, target), target_);
+}
+
 void Threshold::do_fit(const Prediction& prediction, const TargetBatch& target) {
   if (given_)
     return;

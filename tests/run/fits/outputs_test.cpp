@@ -256,6 +256,21 @@ TEST(Outputs, HoldTheGroupsOfAnotherFileToTheirOwnRows) {
   EXPECT_GT(widths[1], widths[2]) << "that, and calm";
 }
 
+TEST(Outputs, WithoutEnoughRowsAreRefusedBeforeTheTraining) {
+  const Runtime runtime;
+  const Workspace workspace;
+  const json document =
+      sure_of(noisy_table(workspace.folder()),
+              {{"validation", {{"use", "k_fold"}, {"folds", 2}}},
+               {"outputs", {{"conformal", {{"coverage", 0.9999}, {"by", "class"}}}}}});
+  try {
+    static_cast<void>(dry_run(runtime, runtime.resolve(document)));
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("needs 9999 held-out rows of \"no\""));
+  }
+}
+
 TEST(Outputs, ThatSuitNoTargetAreRefusedBeforeTheTraining) {
   const Runtime runtime;
   const Workspace workspace;

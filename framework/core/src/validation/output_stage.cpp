@@ -13,6 +13,10 @@ void OutputStage::start(const TargetSpec& target) {
   call_plugin(*this, "start", [&] { do_start(target); });
 }
 
+void OutputStage::expect_enough(const TargetBatch& target) const {
+  call_plugin(*this, "expect_enough", [&] { do_expect_enough(target); });
+}
+
 void OutputStage::fit(const Prediction& prediction, const TargetBatch& target) {
   TREADLE_EXPECTS(prediction.values.defined(), "an output stage needs predictions");
   TREADLE_EXPECTS(prediction.values.size(0) == target.rows(),

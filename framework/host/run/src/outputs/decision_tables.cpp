@@ -18,8 +18,7 @@ constexpr std::array kMetrics{"curves", "reliability", "score_histogram", "thres
 constexpr std::int64_t kMostClasses = 20;
 
 nlohmann::json parameters_of(const std::string& metric, const nlohmann::json& document) {
-  const nlohmann::json& cost =
-      at_path(document, {"outputs", "decision", "threshold", "cost"});
+  const nlohmann::json& cost = at_path(document, {"outputs", "decision", "threshold", "cost"});
   return metric == "thresholds" && cost.is_object() ? nlohmann::json{{"costs", cost}}
                                                     : nlohmann::json::object();
 }

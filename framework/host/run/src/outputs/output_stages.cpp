@@ -57,6 +57,13 @@ bool OutputStages::need_groups() const {
                      [](const Stage& one) { return one.stage->needs_groups(); });
 }
 
+void OutputStages::expect_enough(const Batch& rows) const {
+  for (const Stage& one : stages_) {
+    if (rows.original_targets[one.target].defined())
+      one.stage->expect_enough(TargetBatch::original(rows, one.target, targets_[one.target]));
+  }
+}
+
 void OutputStages::fit(Predictions predictions, const Batch& rows) {
   for (const Stage& one : stages_) {
     Prediction& prediction = predictions.at(one.target);

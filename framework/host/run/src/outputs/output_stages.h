@@ -31,6 +31,10 @@ class OutputStages {
   /// See OutputStage::needs_groups().
   bool need_groups() const;
 
+  /// See OutputStage::expect_enough(). `rows` has the targets as the data gave them; undefined
+  /// where a row has several positions.
+  void expect_enough(const Batch& rows) const;
+
   /// Each learns from what those before it have made of the predictions. `rows` has the targets as
   /// the data gave them. Throws a DataError when there are too few.
   void fit(Predictions predictions, const Batch& rows);

@@ -5,10 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/tensor.h>
+
 #include <treadle/base/error.h>
 #include <treadle/core/validation/set_aside.h>
-
-#include "outputs/output_stages.h"
 
 namespace treadle::internal {
 namespace {
@@ -77,6 +78,29 @@ void set_rows_aside_for_outputs(const ResolvedWorkflow& workflow, const SplitReq
                     " training rows that are set aside, and no others are left; set a smaller "
                     "outputs.fraction, or give the data more rows");
   }
+}
+
+void expect_rows_for_outputs(const OutputStages& stages, const SplitRequest& request,
+                             const ValidationPlan& plan) {
+  std::vector<std::int64_t> learned;
+  const auto add = [&](const RowList& rows) {
+    learned.insert(learned.end(), rows.begin(), rows.end());
+  };
+  if (plan.folds.size() == 1 && plan.folds.front().inner.empty() && !plan.refit) {
+    add(plan.folds.front().outputs);
+  } else {
+    for (const Fold& fold : plan.folds) {
+      for (const Fold& inner : fold.inner)
+        add(plan.folds.size() == 1 ? inner.validation : RowList());
+      add(fold.test.empty() ? fold.validation : fold.test);
+    }
+  }
+  Batch rows;
+  rows.rows = at::tensor(learned, at::kLong);
+  for (const at::Tensor& values : request.target_values)
+    rows.targets.push_back(values.defined() ? at::index_select(values, 0, rows.rows) : values);
+  rows.original_targets = rows.targets;
+  stages.expect_enough(rows);
 }
 
 }  // namespace treadle::internal

@@ -3,6 +3,8 @@
 #include <treadle/core/validation/cross_validator.h>
 #include <treadle/host/catalog/workflow_document.h>
 
+#include "outputs/output_stages.h"
+
 namespace treadle::internal {
 
 /// Sets training rows of the only fold aside, for output stages to learn from: `outputs.fraction`
@@ -12,5 +14,10 @@ namespace treadle::internal {
 /// each other's rows serve, or where the document has no outputs.
 void set_rows_aside_for_outputs(const ResolvedWorkflow& workflow, const SplitRequest& request,
                                 ValidationPlan& plan);
+
+/// Throws the DataError of a stage that would have too few rows to learn from: of the run's model
+/// those set aside, or the validation rows of all folds. Expects a plan with rows set aside.
+void expect_rows_for_outputs(const OutputStages& stages, const SplitRequest& request,
+                             const ValidationPlan& plan);
 
 }  // namespace treadle::internal

@@ -38,8 +38,8 @@ TEST(KeptPredictions, OfAPartWithoutWeightsCountOneEach) {
                              kept_of(at::tensor({2}, at::kLong))};
   parts[0].rows.position_weights = {at::tensor({0.5, 2.0}, at::kDouble)};
 
-  EXPECT_TRUE(at::equal(joined(parts).rows.position_weights[0],
-                        at::tensor({0.5, 2.0, 1.0}, at::kDouble)));
+  EXPECT_TRUE(
+      at::equal(joined(parts).rows.position_weights[0], at::tensor({0.5, 2.0, 1.0}, at::kDouble)));
 }
 
 TEST(KeptPredictions, CanDoWithoutTheRowsOfOthers) {

@@ -29,6 +29,10 @@ class OutputStage : public Component, public Stateful {
   /// for which it has.
   void start(const TargetSpec& target);
 
+  /// Called before the training, with the targets of the rows that fit() will be given, where each
+  /// row has one: what fit() would refuse because of them alone, it refuses here.
+  void expect_enough(const TargetBatch& target) const;
+
   /// Learns from predictions that the stages before it have changed, in the data's units, on the
   /// CPU. Positions count target.weights() (1 each where undefined); those of weight 0 are padding.
   /// Throws a DataError when these rows are too few or lack a class, with how many are needed.
@@ -46,6 +50,7 @@ class OutputStage : public Component, public Stateful {
 
  private:
   virtual void do_start(const TargetSpec& target) = 0;
+  virtual void do_expect_enough(const TargetBatch& /*target*/) const {}
   virtual void do_fit(const Prediction& prediction, const TargetBatch& target) = 0;
   virtual Prediction do_apply(Prediction prediction, const Batch& rows) const = 0;
   virtual bool do_needs_groups() const { return false; }

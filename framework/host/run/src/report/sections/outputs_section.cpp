@@ -41,8 +41,8 @@ Json outputs(const RunResult& result, const Numbers& numbers) {
   List rows;
   for (const MetricValue& metric : outputs.metrics_without) {
     if (!is_of_one_class(metric.name))
-      rows.push_back(List{metric.name, number_in(with, metric.name),
-                          number_in(without, metric.name)});
+      rows.push_back(
+          List{metric.name, number_in(with, metric.name), number_in(without, metric.name)});
   }
   return card("Outputs", {facts(std::move(stages)), table({"", "with", "without"}, std::move(rows)),
                           note(std::move(text))});
