@@ -104,7 +104,9 @@ std::int64_t Conformal::place_among(std::int64_t rows) const {
 void Conformal::expect_enough_rows(std::int64_t rows, const std::string& of) const {
   if (place_among(rows) <= rows)
     return;
-  const auto needed = static_cast<std::int64_t>(std::ceil(coverage_ / (1 - coverage_) - kRounding));
+  auto needed = static_cast<std::int64_t>(coverage_ / (1 - coverage_));
+  while (place_among(needed) > needed)
+    ++needed;
   throw DataError("output \"conformal\": a coverage of " + nlohmann::json(coverage_).dump() +
                   " needs " + std::to_string(needed) + " held-out rows" + of + ", and there " +
                   (rows == 1 ? "is 1" : "are " + std::to_string(rows)) +

@@ -187,7 +187,10 @@ TEST(Outputs, LearnFromThePastAloneInAWalk) {
 
   EXPECT_THAT(run.result.outputs->not_evaluated,
               ElementsAre(run.result.cross_validation->fold_results.front().name));
-  EXPECT_THAT(read_file(run.folder / "predictions.csv"), HasSubstr("row,fold,actual,y"));
+  const auto rows = table_in(run.folder / "predictions.csv");
+  EXPECT_THAT(rows.front(), ElementsAre("row", "fold", "actual", "y", "y.lower", "y.upper"));
+  EXPECT_EQ(rows.at(1).back(), "nan") << "the first fold has nothing to learn from";
+  EXPECT_NE(rows.back().back(), "nan");
 }
 
 TEST(Outputs, ResumedHaveTheBitsOfAWholeRun) {

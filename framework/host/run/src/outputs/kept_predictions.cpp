@@ -1,6 +1,11 @@
 #include "outputs/kept_predictions.h"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/isin.h>
 #include <ATen/ops/ones.h>
@@ -29,6 +34,40 @@ std::optional<KeptPredictions> kept_in(std::span<const Metric> metrics) {
   if (kept)
     kept->rows.original_targets = kept->rows.targets;
   return kept;
+}
+
+void align(std::span<KeptPredictions> parts) {
+  for (std::size_t target = 0; !parts.empty() && target < parts[0].predictions.size(); ++target) {
+    const auto any = [&](const auto& holds) {
+      return std::any_of(parts.begin(), parts.end(), [&](const KeptPredictions& part) {
+        return holds(part.predictions[target]);
+      });
+    };
+    const bool are_decided = any([](const Prediction& one) { return one.decision.defined(); });
+    const bool lack_logits = any([](const Prediction& one) { return !one.logits.defined(); });
+    std::vector<Prediction::Extra> extras;  // of all, with any values
+    for (const KeptPredictions& part : parts) {
+      for (const Prediction::Extra& extra : part.predictions[target].extras) {
+        if (std::none_of(extras.begin(), extras.end(),
+                         [&](const auto& other) { return other.name == extra.name; }))
+          extras.push_back(extra);
+      }
+    }
+    for (KeptPredictions& part : parts) {
+      Prediction& prediction = part.predictions[target];
+      if (lack_logits)
+        prediction.logits = at::Tensor();
+      if (are_decided)
+        prediction.decision = decided(prediction);
+      std::vector<Prediction::Extra> own = std::exchange(prediction.extras, extras);
+      for (Prediction::Extra& extra : prediction.extras) {
+        const auto found = std::find_if(
+            own.begin(), own.end(), [&](const auto& other) { return other.name == extra.name; });
+        extra.values =
+            found != own.end() ? found->values : at::full_like(prediction.values, std::nan(""));
+      }
+    }
+  }
 }
 
 KeptPredictions joined(std::span<const KeptPredictions> parts) {

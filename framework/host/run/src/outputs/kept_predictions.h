@@ -23,7 +23,11 @@ struct KeptPredictions {
 /// they have none.
 std::optional<KeptPredictions> kept_in(std::span<const Metric> metrics);
 
-/// All in one. Expects at least one part, and all of the same targets.
+/// Gives parts the same tensors, where output stages have changed some of them alone: extras that a
+/// part lacks are NaN, its decision is the likeliest, and logits that one lacks go.
+void align(std::span<KeptPredictions> parts);
+
+/// All in one. Expects at least one part, and all of the same targets and tensors.
 KeptPredictions joined(std::span<const KeptPredictions> parts);
 
 /// Those for rows whose numbers are not among `others`.

@@ -93,18 +93,34 @@ std::vector<BaselineResult> baseline_results(const CrossValidation& plan) {
   return results;
 }
 
-/// Of the rows that measure the model, or of all folds together.
-void add_decision_tables(const RunParts& run, const CrossValidation& plan,
-                         const EvaluatedOutputs& outputs, RunResult& result) {
+/// Predictions of the models of the folds for the rows that measure them, with outputs.
+std::vector<FoldPredictions> predictions_of_folds(const CrossValidation& plan,
+                                                  const EvaluatedOutputs& outputs) {
+  std::vector<std::string> names;
   std::vector<KeptPredictions> parts;
   for (std::size_t i = 0; i < plan.folds().size(); ++i) {
-    if (auto kept = kept_in(report_metrics_of(plan, outputs, i)))
+    if (auto kept = kept_in(report_metrics_of(plan, outputs, i))) {
+      names.push_back(plan.plan().folds[i].name);
       parts.push_back(*std::move(kept));
+    }
   }
-  if (parts.empty())
+  align(parts);
+  std::vector<FoldPredictions> folds;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    folds.push_back({names[i], std::move(parts[i])});
+  return folds;
+}
+
+/// Of the rows that measure the model, or of all folds together.
+void add_decision_tables(const RunParts& run, const std::vector<FoldPredictions>& kept,
+                         RunResult& result) {
+  if (kept.empty())
     return;
   const bool are_of_test = !result.cross_validation && result.training.test.has_value();
   std::vector<ResultTable>& to = are_of_test ? result.training.test->tables : result.tables;
+  std::vector<KeptPredictions> parts;
+  for (const FoldPredictions& of_fold : kept)
+    parts.push_back(of_fold.kept);
   for (ResultTable& table : decision_tables(run.components(), joined(parts))) {
     const bool is_there = std::any_of(
         to.begin(), to.end(), [&](const ResultTable& other) { return other.name == table.name; });
@@ -115,7 +131,8 @@ void add_decision_tables(const RunParts& run, const CrossValidation& plan,
 
 /// The chosen fit's result, and what the folds came to together.
 RunResult result_of_fits(const RunParts& run, const CrossValidation& plan,
-                         const EvaluatedOutputs& outputs) {
+                         const EvaluatedOutputs& outputs,
+                         const std::vector<FoldPredictions>& kept) {
   const std::vector<CompletedFit>& folds = plan.folds();
   RunResult result;
   const FitResult& chosen = !plan.plan().refit           ? result_of(plan, outputs, 0)
@@ -150,7 +167,7 @@ RunResult result_of_fits(const RunParts& run, const CrossValidation& plan,
     if (result.training.validation)
       result.training.validation->tables.clear();
   }
-  add_decision_tables(run, plan, outputs, result);
+  add_decision_tables(run, kept, result);
   result.outputs = outputs.record();
   result.baselines = baseline_results(plan);
   result.plan = plan_record(run.components().split_request(), plan.plan());
@@ -227,18 +244,6 @@ void leave_ensemble(const RunFolder& folder, const std::optional<EnsembleResult>
     std::filesystem::remove_all(other);
 }
 
-/// Predictions of the models of the folds for the rows that measure them.
-void write_predictions(const RunParts& run, const CrossValidation& plan,
-                       const EvaluatedOutputs& outputs) {
-  std::vector<FoldPredictions> folds;
-  for (std::size_t i = 0; i < plan.folds().size(); ++i) {
-    if (auto kept = kept_in(report_metrics_of(plan, outputs, i)))
-      folds.push_back({plan.plan().folds[i].name, *std::move(kept)});
-  }
-  if (!folds.empty())
-    write_predictions_file(run.folder.path() / "predictions.csv", run.components(), folds);
-}
-
 void write_outputs(const RunParts& run, const CrossValidation& plan,
                    const EvaluatedOutputs& outputs) {
   if (!outputs.stages().empty() && plan.has_single_model())
@@ -260,7 +265,8 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
   const bool are_pooled = ensemble != nullptr && ensemble->predictions();
   const EvaluatedOutputs outputs(run, made_by, plan,
                                  are_pooled ? &*ensemble->predictions() : nullptr);
-  RunResult result = result_of_fits(run, plan, outputs);
+  const std::vector<FoldPredictions> kept = predictions_of_folds(plan, outputs);
+  RunResult result = result_of_fits(run, plan, outputs, kept);
   if (study != nullptr)
     result.search = study->record();
   if (ensemble != nullptr) {
@@ -278,7 +284,8 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
     }
     leave_ensemble(run.folder, members);
     write_outputs(run, plan, outputs);
-    write_predictions(run, plan, outputs);
+    if (!kept.empty())
+      write_predictions_file(run.folder.path() / "predictions.csv", run.components(), kept);
     write_file_atomically(run.folder.report(), render_report(report));
     move_tables_out(run.folder, result);
     write_file_atomically(run.folder.result(), to_json(result).dump(2) + "\n");

@@ -42,6 +42,22 @@ TEST(KeptPredictions, OfAPartWithoutWeightsCountOneEach) {
       at::equal(joined(parts).rows.position_weights[0], at::tensor({0.5, 2.0, 1.0}, at::kDouble)));
 }
 
+TEST(KeptPredictions, OfWhichSomeHaveOutputsAreAligned) {
+  KeptPredictions parts[] = {kept_of(at::tensor({3, 1}, at::kLong)),
+                             kept_of(at::tensor({2}, at::kLong))};
+  parts[1].predictions[0].extras.push_back({"upper", parts[1].predictions[0].values, 0.5});
+  parts[1].predictions[0].decision = at::tensor({0}, at::kLong);
+  parts[0].predictions[0].logits = parts[0].predictions[0].values;
+  align(parts);
+
+  const Prediction all = joined(parts).predictions[0];
+  ASSERT_EQ(all.extras.size(), 2U);
+  EXPECT_TRUE(at::equal(all.extras[1].values.isnan().squeeze(1),
+                        at::tensor({1, 1, 0}, at::kLong).to(at::kBool)));
+  EXPECT_TRUE(all.decision.defined());
+  EXPECT_FALSE(all.logits.defined());
+}
+
 TEST(KeptPredictions, CanDoWithoutTheRowsOfOthers) {
   const KeptPredictions part =
       without(kept_of(at::tensor({5, 7, 5, 9}, at::kLong)), at::tensor({9, 5}, at::kLong));
