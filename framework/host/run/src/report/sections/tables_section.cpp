@@ -143,7 +143,7 @@ List decision_blocks(const RunResult& result) {
              tables_chart("Reliability", "reliability", evaluated_tables(result, "reliability"))}),
       tables_chart("Scores by class", "scores", evaluated_tables(result, "score_histogram"))};
   for (const Json& thresholds : evaluated_tables(result, "thresholds"))
-    blocks.push_back(table_card("Thresholds", thresholds, "numbers", "threshold"));
+    blocks.push_back(table_card("Thresholds", thresholds, "numbers"));
   return blocks;
 }
 
