@@ -141,7 +141,7 @@ TEST_F(BadInput, EveryMistakeInADocumentAtOnce) {
             "workflow-runner: points.json:2: /nmae: unknown key \"nmae\"; did you mean \"name\"? "
             "(a workflow takes: "
             "$schema, baselines, data, extensions, loss, metrics, model, name, observers, "
-            "optimizer, precision, resources, schedule, search, "
+            "optimizer, outputs, precision, resources, schedule, search, "
             "seed, sequence, training, transforms, treadle, validation)\n"
             "workflow-runner: points.json:2: /seed: must be >= 0, got -7\n"
             "workflow-runner: points.json:4: /model/use: no plugin offers the model \"mpl\"; did "
