@@ -66,6 +66,7 @@ std::vector<Defect> gradients_defects();
 std::vector<Defect> optimizer_defects();
 std::vector<Defect> schedule_defects();
 std::vector<Defect> metric_defects();
+std::vector<Defect> output_defects();
 std::vector<Defect> sampler_defects();
 std::vector<Defect> sequence_defects();
 std::vector<Defect> tokenizer_defects();
