@@ -530,13 +530,26 @@ TEST(Quantile, PredictsTheMedianAndTheOthersBesideIt) {
   const auto said =
       make("quantile", {{"quantiles", {0.05, 0.5, 0.75}}})->prediction({wave(1, {2, 5, 6})});
 
-  const at::Tensor outputs = wave(1, {2, 5, 6});
-  EXPECT_TRUE(said.values.equal(outputs.slice(-1, 2, 4)));
+  // [B, positions, quantiles, width]
+  const at::Tensor outputs = wave(1, {2, 5, 6}).view({2, 5, 3, 2});
+  const at::Tensor ordered = std::get<0>(outputs.sort(2));
+  EXPECT_TRUE(said.values.equal(ordered.select(2, 1)));
   ASSERT_EQ(said.extras.size(), 2u);
   EXPECT_EQ(said.extras[0].name, "q0.05");
-  EXPECT_TRUE(said.extras[0].values.equal(outputs.slice(-1, 0, 2)));
+  EXPECT_TRUE(said.extras[0].values.equal(ordered.select(2, 0)));
   EXPECT_EQ(said.extras[1].name, "q0.75");
-  EXPECT_TRUE(said.extras[1].values.equal(outputs.slice(-1, 4, 6)));
+  EXPECT_TRUE(said.extras[1].values.equal(ordered.select(2, 2)));
+  EXPECT_TRUE(said.crossed.equal(outputs.ne(ordered).any(-1).any(-1)));
+  EXPECT_TRUE(said.crossed.any().item<bool>()) << "a wave crosses somewhere";
+}
+
+TEST(Quantile, PutsOutputsThatCrossInOrder) {
+  const auto said = make("quantile", {{"quantiles", {0.1, 0.5, 0.9}}})
+                        ->prediction({at::tensor({1.0, 2.0, 3.0, 5.0, 4.0, 6.0}).view({2, 3})});
+
+  EXPECT_TRUE(said.values.squeeze(1).equal(at::tensor({2.0, 5.0})));
+  EXPECT_TRUE(said.extras[0].values.squeeze(1).equal(at::tensor({1.0, 4.0})));
+  EXPECT_TRUE(said.crossed.equal(at::tensor({0, 1}, at::kLong).to(at::kBool)));
 }
 
 TEST(Quantile, AsksForEachQuantileOfEachNumber) {

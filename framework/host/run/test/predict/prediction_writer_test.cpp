@@ -13,14 +13,17 @@
 namespace treadle::internal {
 namespace {
 
-/// Quantiles of three rows in the order in which a loss may list them.
-Prediction quantiles(const std::vector<double>& of_90, const std::vector<double>& of_10) {
+/// Quantiles of three rows in the order in which a loss may list them; 1 where they have crossed.
+Prediction quantiles(const std::vector<std::int64_t>& crossed,
+                     const std::vector<double>& of_90 = {3, 4, 5},
+                     const std::vector<double>& of_10 = {1, 2, 5}) {
   const auto numbers = [](const std::vector<double>& values) {
     return at::tensor(values, at::kFloat).view({-1, 1});
   };
   Prediction prediction;
   prediction.values = numbers(of_10);
   prediction.extras = {{"q0.9", numbers(of_90), 0.9}, {"q0.1", numbers(of_10), 0.1}};
+  prediction.crossed = at::tensor(crossed, at::kLong).to(at::kBool);
   return prediction;
 }
 
@@ -34,9 +37,9 @@ TEST(PredictionWriter, CountsLinesWhoseQuantilesCross) {
 
   write_file_atomically(std::filesystem::path(folder) / "out.csv", [&](FileWriter& file) {
     PredictionWriter writer(file, targets, {});
-    writer.write({quantiles({3, 4, 5}, {1, 2, 5}), quantiles({1, 1, 1}, {0, 0, 0})}, batch);
-    EXPECT_EQ(writer.crossed(), 0) << "equal quantiles do not cross";
-    writer.write({quantiles({3, 1, 5}, {1, 2, 6}), quantiles({1, -1, 1}, {0, 0, 0})}, batch);
+    writer.write({quantiles({0, 0, 0}), quantiles({0, 0, 0})}, batch);
+    EXPECT_EQ(writer.crossed(), 0);
+    writer.write({quantiles({0, 1, 1}), quantiles({0, 1, 0})}, batch);
     crossed = writer.crossed();
   });
 

@@ -81,7 +81,7 @@ TEST(ClassDisagreement, OfLabelsCountsRowsWithAllLabelsRight) {
   target.spec.class_names = {"a", "b"};
   target.actual = at::tensor({1.0, 0.0, 1.0, 1.0}, at::kDouble).view({2, 2});
   target.predicted = {at::tensor({0.9, 0.1, 0.8, 0.4}, at::kDouble).view({2, 2}),
-                      at::tensor({0.5, 0.6, 0.8, 0.5}, at::kDouble).view({2, 2})};
+                      at::tensor({0.6, 0.6, 0.8, 0.6}, at::kDouble).view({2, 2})};
 
   const ClassDisagreement found = class_disagreement(target);
 
