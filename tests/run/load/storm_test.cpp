@@ -28,6 +28,7 @@
 #include <treadle/core/training/training_workflow.h>
 #include <treadle/core/validation/cross_validator.h>
 #include <treadle/core/validation/metric_computer.h>
+#include <treadle/core/validation/output_stage.h>
 #include <treadle/host/run/runtime.h>
 #include <treadle/search/pruner.h>
 #include <treadle/search/study_storage.h>
@@ -59,6 +60,7 @@ constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProv
                                                           {"optimizer", make<Optimizer>},
                                                           {"schedule", make<LearningRateSchedule>},
                                                           {"metric", make<MetricComputer>},
+                                                          {"output", make<OutputStage>},
                                                           {"training", make<TrainingWorkflow>},
                                                           {"sampler", make<Sampler>},
                                                           {"callback", make<TrainingCallback>},

@@ -14,12 +14,12 @@
 
 #include "components/document_metrics.h"
 #include "events/trace.h"
-#include "outputs/decision_tables.h"
-#include "outputs/evaluated_outputs.h"
-#include "outputs/predictions_file.h"
 #include "result/data_facts.h"
 #include "result/fit_results.h"
 #include "result/plan_record.h"
+#include "run/decision_tables.h"
+#include "run/evaluated_outputs.h"
+#include "run/predictions_file.h"
 #include "runtime/run_record.h"
 
 // The end of a run: result and report from the fits' records. Records are JSON, so fits of earlier

@@ -1,4 +1,4 @@
-#include "outputs/predictions_file.h"
+#include "run/predictions_file.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "outputs/decision_tables.h"
+#include "run/decision_tables.h"
 
 #include <algorithm>
 #include <array>

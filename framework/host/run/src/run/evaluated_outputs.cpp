@@ -1,4 +1,4 @@
-#include "outputs/evaluated_outputs.h"
+#include "run/evaluated_outputs.h"
 
 #include <algorithm>
 #include <utility>
