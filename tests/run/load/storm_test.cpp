@@ -89,8 +89,10 @@ json value_of(const json& schema) {
     return {{"use", kNested.at(schema["x-treadle-component"])}};
   if (schema.contains("enum"))
     return schema["enum"][0];
-  if (schema.contains("anyOf"))
-    return value_of(schema["anyOf"][0]);
+  for (const char* const choice : {"anyOf", "oneOf"}) {
+    if (schema.contains(choice))
+      return value_of(schema[choice][0]);
+  }
   if (schema.value("type", json()) == "number" && !schema.contains("minimum") &&
       !schema.contains("exclusiveMinimum"))
     return 0.5;
