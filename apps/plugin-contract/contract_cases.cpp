@@ -1,5 +1,6 @@
 #include "contract_cases.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -163,7 +164,7 @@ std::vector<LossCase> losses() {
       });
 }
 
-/// Accepts targets whose predictions it evaluates: one that asks for quantiles needs more.
+/// Accepts targets whose predictions it evaluates: one of quantiles or intervals needs more.
 std::vector<MetricCase> metrics() {
   return one_for_each<MetricCase, MetricComputer>(
       "MetricContract", "metric", targets(),
@@ -177,7 +178,12 @@ std::vector<MetricCase> metrics() {
         fit_to_training_rows(metric, target);
         const at::Tensor values = at::rand(sizes, at::kDouble);
         update(metric, evaluated_rows(target.kind, values, random_targets(target, kRows)), target);
-        metric.compute();
+        const MetricResult result = metric.compute();
+        const bool has_value =
+            std::any_of(result.values.begin(), result.values.end(),
+                        [](const MetricValue& value) { return value.value.is_known(); });
+        if (!has_value && result.tables.empty())
+          throw DataError("it evaluates more than values");
         one.target = target;
       });
 }

@@ -74,7 +74,7 @@ class Widens final : public Shares {
 class Adds final : public Shares {
   Prediction do_apply(Prediction prediction, const Batch& rows) const override {
     prediction = Shares::do_apply(std::move(prediction), rows);
-    prediction.values = prediction.values + shares_;
+    prediction.values = prediction.values * 1.5;
     return prediction;
   }
 };
@@ -151,10 +151,7 @@ std::vector<Wrong<OutputCase>> all() {
   return {{stage<Widens>("Widens"), {"KeepsTheShapeAndTheDtype"}},
           {stage<Adds>("Adds"), {"ProbabilitiesStayProbabilities"}},
           {stage<MixesWithTheBatch>("MixesWithTheBatch"), {"ChangesEachRowByItself"}},
-          {stage<WritesInPlace>("WritesInPlace"),
-           {"ChangesEachRowByItself", "DoesNotWriteToWhatItIsGiven", "GoesOnFromItsState",
-            "DoesNotDependOnTheOrderOfRows", "LearnsNothingFromPadding",
-            "IsAppliedBySeveralThreadsAtOnce"}},
+          {stage<WritesInPlace>("WritesInPlace"), {"DoesNotWriteToWhatItIsGiven"}},
           {stage<HasNoState>("HasNoState"), {"GoesOnFromItsState"}},
           {stage<TakesAnyState>("TakesAnyState"), {"RefusesTheStateOfSomethingElse"}},
           {stage<LearnsOfTheFirstHalf>("LearnsOfTheFirstHalf"), {"DoesNotDependOnTheOrderOfRows"}},
