@@ -26,7 +26,7 @@ def table(rows, seed, first_id):
     of_plan = np.array([-0.3, 0.0, 0.25, 0.5])
     score = (-0.5 * np.log(tenure) + 0.012 * (charge - 60) + 0.35 * calls + 0.02 * login - 0.02 * discount + of_region[region]
              + of_plan[plan])
-    left = r.random(rows) < 1 / (1 + np.exp(-(score - 2.72)))
+    left = r.random(rows) < 1 / (1 + np.exp(-(score - 2.52)))
     signed = np.datetime64("2015-01-01") + r.integers(0, 3000, rows).astype("timedelta64[D]")
     ticket = np.where(left, 900000 + r.integers(0, 90000, rows), r.integers(0, 900000, rows))
     no_login, no_discount = r.random(rows) < 0.12, r.random(rows) < 0.3
@@ -86,11 +86,12 @@ def document(folder, **changes):
     given = {
         "treadle": 1, "name": "churn", "seed": 1,
         "data": {"use": "csv", "path": str(folder / "train.csv"), "target": "left", "missing": "nan", "dates": ["signed"],
-                 "columns": COLUMNS[1:-2]},
+                 "categorical": ["region", "plan"], "columns": COLUMNS[1:-2]},
         "transforms": ["impute", "rare_categories", "one_hot", "standardize"],
-        "model": {"use": "mlp", "hidden": [32]},
-        "optimizer": {"use": "adamw", "learning_rate": 0.003},
-        "training": {"epochs": 8, "batch_size": 256},
+        "model": "linear",
+        "optimizer": {"use": "adamw", "learning_rate": 0.01},
+        "schedule": "cosine",
+        "training": {"epochs": 15, "batch_size": 256},
         "validation": {"use": "k_fold", "folds": 5, "stratify": True},
         "metrics": ["auc", "average_precision", "log_loss", "ece", "f1"],
         "outputs": {"calibration": "platt", "decision": {"threshold": {"cost": {"false_positive": 1, "false_negative": 12}}}}}
@@ -127,7 +128,8 @@ def main():
         return done
 
     (folder / "leaking.json").write_text(json.dumps(document(folder, data={
-        "use": "csv", "path": str(folder / "train.csv"), "target": "left", "missing": "nan", "dates": ["signed"]})))
+        "use": "csv", "path": str(folder / "train.csv"), "target": "left", "missing": "nan", "dates": ["signed"],
+        "categorical": ["region", "plan"]})))
     checked = run("check", "--dry-run", "leaking.json")
     expect("ticket_no" in checked.stdout + checked.stderr, "the leak is named before the training")
 
