@@ -75,6 +75,17 @@ TEST_F(Auto, ShowsWhatItTakesTheTableForAndWritesTheDocument) {
   EXPECT_EQ(json::parse(read(folder() / "a.json")).at("seed"), 5);
 }
 
+TEST_F(Auto, NamesAColumnThatAloneGivesTheTargetAway) {
+  write_table(120);
+
+  const Finished done = run({"auto", "table.csv", "--target", "y", "--trials", "1", "--families",
+                             "linear", "--set", "training.epochs=1"});
+
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out + done.err, HasSubstr("data: "));
+  EXPECT_THAT(done.out + done.err, HasSubstr("\"x\""));
+}
+
 TEST_F(Auto, SaysWhyThereIsNoEnsemble) {
   write_table(60);
 

@@ -205,6 +205,7 @@ void run_auto(const CommandLine& line) {
   RunOutcome outcome;
   train_watched(line, [&](RunOptions run_options) {
     run_options.output = line.text("output");
+    run_options.notes_leaks = true;
     return outcome = run_workflow(runtime, workflow, run_options);
   });
   if (!line.has("json") && !line.has("quiet")) {

@@ -11,6 +11,7 @@
 #include <treadle/host/run/shared_conditions.h>
 
 #include "context/shared_run.h"
+#include "description/described_rows.h"
 #include "events/trace.h"
 #include "fit/fit_runner.h"
 #include "ranks/divided_fits.h"
@@ -159,6 +160,10 @@ void RunSession::split() {
     run_.log.note(note);
   for (const std::string& note : notes_on_samples(components))
     run_.log.note(note);
+  if (run_.options.notes_leaks && !run_.dataset().is_stream()) {
+    for (const std::string& note : notes_on_leaks(components))
+      run_.log.note(note);
+  }
   if (run_.options.communicator != nullptr)
     divide_work();
   if (run_.divides_fits && !run_.options.is_first_rank())  // which has the plan

@@ -43,6 +43,8 @@ struct RunOptions {
   /// For resume_run(): a device in place of the one that the run began on, as documents name it.
   /// Empty: that one.
   std::string device;
+  /// Note suspected leaks in the data before the training: takes up to a second.
+  bool notes_leaks = false;
   /// Set by join_search(): another process has begun the search, and trains the best.
   bool joins = false;
   /// Connected: its processes train this run together, each with some of the shards of a step. That
