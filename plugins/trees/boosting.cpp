@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <c10/core/GradMode.h>
+#include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
 #include <treadle/base/random.h>
@@ -89,10 +90,24 @@ void Boosting::do_train(TrainingSession& session) {
   while (session.next_epoch()) {
     if (!rounds)
       rounds.emplace(session, *model);
-    const auto epoch = static_cast<std::uint64_t>(session.epochs_done());
-    rounds->grow(session.random().seed("trees", {epoch}));
+    // A stop within the evaluation of an epoch leaves its trees in the model.
+    if (rounds_grown_ == session.epochs_done()) {
+      const auto epoch = static_cast<std::uint64_t>(session.epochs_done());
+      rounds->grow(session.random().seed("trees", {epoch}));
+      ++rounds_grown_;
+    }
     session.finish_epoch(rounds->loss());
   }
+}
+
+StateDict Boosting::do_state() const {
+  StateDict state;
+  state.put("rounds_grown", nlohmann::json(rounds_grown_));
+  return state;
+}
+
+void Boosting::do_load_state(const StateDict& state) {
+  rounds_grown_ = state.value("rounds_grown").get<std::int64_t>();
 }
 
 }  // namespace treadle::trees

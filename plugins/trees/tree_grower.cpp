@@ -105,7 +105,8 @@ GrowthOptions::GrowthOptions(const Config& config) {
     parameters.emplace_back(name, std::to_string(config.get<std::int64_t>(name)));
   parameters.emplace_back("grow_policy", config.get<std::string>("grow_policy"));
   if (config.get<std::int64_t>("max_depth") == 0 && config.get<std::int64_t>("max_leaves") == 0)
-    config.fail("max_depth", "a tree of any depth needs a number of leaves; set max_leaves above 0");
+    config.fail("max_depth",
+                "a tree of any depth needs a number of leaves; set max_leaves above 0");
 }
 
 std::string library_version() {

@@ -8,8 +8,8 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/one_hot.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -28,9 +28,10 @@ namespace {
 
 void expect_target(const TargetSpec& target) {
   if (target.kind == TargetKind::kDistribution || !target.positions().empty()) {
-    throw DataError("gradient_boosted_trees predicts one class, some labels or some numbers for "
-                    "each row, and the target " +
-                    quote_text(target.name) + " is of another kind; use the model \"flow\"");
+    throw DataError(
+        "gradient_boosted_trees predicts one class, some labels or some numbers for "
+        "each row, and the target " +
+        quote_text(target.name) + " is of another kind; use the model \"flow\"");
   }
 }
 
@@ -153,8 +154,9 @@ TreeObjective find_objective(const Objective& objective) {
         factors_between(gradients_of(objective, probe), gradients_of(target, probe));
     const bool fits = its.defined() && (!factors.defined() || are_close(its, factors));
     if (!fits)
-      refuse_loss("cannot learn by this loss, or not with its parameters: its gradients are none "
-                  "of XGBoost's");
+      refuse_loss(
+          "cannot learn by this loss, or not with its parameters: its gradients are none "
+          "of XGBoost's");
     factors = its;
   }
   if (target.kind != TargetKind::kClasses) {

@@ -62,8 +62,8 @@ float leaf_of(const Node* root, const float* row) {
   const Node* node = root;
   while (node->left != 0) {
     const float value = row[node->column & ~Node::kMissingGoesLeft];
-    const bool left = std::isnan(value) ? (node->column & Node::kMissingGoesLeft) != 0
-                                        : value < node->value;
+    const bool left =
+        std::isnan(value) ? (node->column & Node::kMissingGoesLeft) != 0 : value < node->value;
     node = root + node->left + (left ? 0 : 1);
   }
   return node->value;

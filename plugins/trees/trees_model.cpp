@@ -58,8 +58,7 @@ at::Tensor TreesModel::output_of(const at::Tensor& margins) const {
 }
 
 void TreesModel::forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) {
-  outputs[0] =
-      output_of(trees_.margins_of(rows_of(inputs))).to(inputs.front().device(), dtype_);
+  outputs[0] = output_of(trees_.margins_of(rows_of(inputs))).to(inputs.front().device(), dtype_);
 }
 
 TreesProvider::TreesProvider(const Config& config) : options_(config) {}

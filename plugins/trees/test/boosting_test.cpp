@@ -70,9 +70,10 @@ TEST(TreesModel, OfTwoClassesHasTheLogitsZeroAndMargin) {
 }
 
 TEST(TreesModel, GivesOutputsOfItsDtype) {
-  EXPECT_EQ(outputs_of(*grown_model(number_target("y"), 1, at::kDouble), waves(4, 3).to(at::kDouble))
-                .scalar_type(),
-            at::kDouble);
+  EXPECT_EQ(
+      outputs_of(*grown_model(number_target("y"), 1, at::kDouble), waves(4, 3).to(at::kDouble))
+          .scalar_type(),
+      at::kDouble);
 }
 
 TEST(TreesModel, RowsDoNotDependOnTheirBatchNorOnThreads) {
@@ -81,11 +82,11 @@ TEST(TreesModel, RowsDoNotDependOnTheirBatchNorOnThreads) {
   const at::Tensor all = outputs_of(*model, rows);
 
   for (std::int64_t row = 0; row < rows.size(0); ++row)
-    EXPECT_TRUE(at::equal(outputs_of(*model, rows.slice(0, row, row + 1)), all.slice(0, row, row + 1)));
+    EXPECT_TRUE(
+        at::equal(outputs_of(*model, rows.slice(0, row, row + 1)), all.slice(0, row, row + 1)));
   std::vector<at::Tensor> results(4);
-  const auto errors = testing::at_once(results.size(), [&](std::size_t thread) {
-    results[thread] = outputs_of(*model, rows);
-  });
+  const auto errors = testing::at_once(
+      results.size(), [&](std::size_t thread) { results[thread] = outputs_of(*model, rows); });
   EXPECT_EQ(errors, testing::kNoErrors);
   for (const at::Tensor& result : results)
     EXPECT_TRUE(at::equal(result, all));
@@ -147,6 +148,33 @@ TEST(Boosting, TheLossOfTheHistoryIsThatOfTheModel) {
   EXPECT_NEAR(*last.val_loss, rehearsal.loss_on(rehearsal.validation()), 1e-9);
 }
 
+std::unique_ptr<testing::Rehearsal> saved_each_round() {
+  return std::make_unique<testing::Rehearsal>(
+      plugin().make<TrainingWorkflow>("boosting"),
+      testing::Rehearsed{.checkpoint_every = {0, Duration::Unit::kSeconds}, .make_model = [] {
+                           return model_of_a_line({{"subsample", 0.7}, {"colsample_bynode", 0.5}});
+                         }});
+}
+
+TEST(Boosting, GoesOnFromEveryRound) {
+  const testing::Whole whole(saved_each_round());
+  EXPECT_GE(whole.context.checkpoints().size(), 5U);
+  testing::expect_every_checkpoint_leads_to_the_same_end(saved_each_round);
+}
+
+// As a stop leaves it that comes while the validation rows are evaluated.
+TEST(Boosting, ARoundThatIsGrownIsNotGrownAgain) {
+  const testing::Whole whole(saved_each_round());
+  const auto& checkpoints = whole.context.checkpoints();
+  for (std::size_t i = 0; i + 1 < checkpoints.size(); ++i) {
+    testing::RecordingContext::Saved within = checkpoints[i];
+    for (const char* const part : {"model", "loop"})
+      within.state.put(part, checkpoints[i + 1].state.part(part));
+    testing::RecordingContext context(whole.context, within);
+    testing::expect_same_end(context, saved_each_round, whole);
+  }
+}
+
 }  // namespace
 }  // namespace treadle::trees
 
@@ -158,13 +186,13 @@ INSTANTIATE_TEST_SUITE_P(
         TrainingCase{.name = "Defaults",
                      .make = [] { return trees::plugin().make<TrainingWorkflow>("boosting"); },
                      .make_model = [] { return trees::model_of_a_line(); }},
-        TrainingCase{.name = "Drawn",
-                     .make = [] { return trees::plugin().make<TrainingWorkflow>("boosting"); },
-                     .make_model =
-                         [] {
-                           return trees::model_of_a_line(
-                               {{"subsample", 0.7}, {"colsample_bynode", 0.5}});
-                         }}),
+        TrainingCase{
+            .name = "Drawn",
+            .make = [] { return trees::plugin().make<TrainingWorkflow>("boosting"); },
+            .make_model =
+                [] {
+                  return trees::model_of_a_line({{"subsample", 0.7}, {"colsample_bynode", 0.5}});
+                }}),
     CaseName());
 
 }  // namespace treadle::testing

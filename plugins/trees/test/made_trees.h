@@ -16,20 +16,12 @@ namespace treadle::trees {
 
 /// XGBoost's defaults, which are the schema's, with `changes`.
 inline GrowthOptions growth(const nlohmann::json& changes = nlohmann::json::object()) {
-  nlohmann::json parameters{{"learning_rate", 0.3},
-                            {"max_depth", 6},
-                            {"max_leaves", 0},
-                            {"grow_policy", "depthwise"},
-                            {"min_child_weight", 1.0},
-                            {"gamma", 0.0},
-                            {"subsample", 1.0},
-                            {"colsample_bytree", 1.0},
-                            {"colsample_bylevel", 1.0},
-                            {"colsample_bynode", 1.0},
-                            {"reg_lambda", 1.0},
-                            {"reg_alpha", 0.0},
-                            {"max_delta_step", 0.0},
-                            {"max_bin", 256}};
+  nlohmann::json parameters{
+      {"learning_rate", 0.3},       {"max_depth", 6},          {"max_leaves", 0},
+      {"grow_policy", "depthwise"}, {"min_child_weight", 1.0}, {"gamma", 0.0},
+      {"subsample", 1.0},           {"colsample_bytree", 1.0}, {"colsample_bylevel", 1.0},
+      {"colsample_bynode", 1.0},    {"reg_lambda", 1.0},       {"reg_alpha", 0.0},
+      {"max_delta_step", 0.0},      {"max_bin", 256}};
   parameters.update(changes);
   return GrowthOptions(Config(parameters));
 }

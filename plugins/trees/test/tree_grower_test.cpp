@@ -161,8 +161,7 @@ TEST(TreeGrower, LearnsSeveralNumbersAtOnce) {
   const at::Tensor rows = waves(200, 3);
   const at::Tensor labels = rows.slice(1, 0, 2).mul(2).contiguous();
 
-  const Learned learned =
-      boosted(rows, {labels, {}}, {"reg:squarederror", {}}, growth(), 2, 30);
+  const Learned learned = boosted(rows, {labels, {}}, {"reg:squarederror", {}}, growth(), 2, 30);
 
   EXPECT_LT(learned.margins.sub(labels).abs().mean().item<float>(), 0.05);
 }

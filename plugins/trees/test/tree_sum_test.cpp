@@ -37,9 +37,10 @@ TEST(TreeSum, AddsTheLeafOfEachTree) {
 
   const at::Tensor margins = two_margins().margins_of(rows);
 
-  EXPECT_TRUE(at::equal(margins.select(1, 0),
-                        at::tensor({-0.625F, 2.375F, 3.375F, -0.625F, 3.375F})));
-  EXPECT_TRUE(at::equal(margins.select(1, 1), at::tensor({109.0F, 112.0F, 113.0F, 109.0F, 113.0F})));
+  EXPECT_TRUE(
+      at::equal(margins.select(1, 0), at::tensor({-0.625F, 2.375F, 3.375F, -0.625F, 3.375F})));
+  EXPECT_TRUE(
+      at::equal(margins.select(1, 1), at::tensor({109.0F, 112.0F, 113.0F, 109.0F, 113.0F})));
 }
 
 TEST(TreeSum, RoundsThatAreAddedOneByOneHaveTheSameBits) {
