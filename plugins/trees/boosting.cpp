@@ -40,13 +40,18 @@ class Rounds {
     if (trees.rounds() == 0)
       trees.set_base(base_of(targets, its, trees.margins()));
     margins_ = trees.margins_of(inputs_);
+    model.keep_margins(true);
     grower_.emplace(inputs_, targets, its.name, model.options(), trees.margins());
   }
+
+  ~Rounds() { model_.keep_margins(false); }
+  Rounds(const Rounds&) = delete;
+  Rounds& operator=(const Rounds&) = delete;
 
   void grow(std::uint64_t seed) {
     TreeSum& trees = model_.trees();
     trees.add_round(grower_->grow(margins_, seed), version_);
-    trees.add_last_round(inputs_, margins_);
+    trees.add_rounds(inputs_, trees.rounds() - 1, margins_);
   }
 
   /// Of the training rows, by the trees so far.

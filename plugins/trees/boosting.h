@@ -11,8 +11,8 @@ namespace treadle::trees {
 /// rows.
 ///
 /// T. Chen & C. Guestrin, "XGBoost: A Scalable Tree Boosting System", KDD 2016. A model that has
-/// trees already gets more of them. There are no steps, and what a round draws is a function of its
-/// epoch.
+/// trees already gets more of them. It makes no steps. Rows and columns of a round are drawn by a
+/// seed of its epoch.
 ///
 /// State: how many epochs have their trees, which may be one more than have ended.
 class Boosting final : public TrainingWorkflow {

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What the library says of its last failure, without the place in its source and the call stack.
+/// The library's message about its last failure, without its source line and call stack.
 std::string last_error() {
   std::string_view text = XGBGetLastError();
   text = text.substr(0, text.find("\nStack trace"));
@@ -37,7 +37,7 @@ void expect_done(int result, const char* what) {
                 "; look at the values of inputs and targets, and at the parameters of the model");
 }
 
-/// Its settings of what it prints belong to a thread.
+/// Verbosity is a setting of each thread.
 void silence() {
   expect_done(XGBRegisterLogCallback([](const char*) {}), "be silenced");
   expect_done(XGBSetGlobalConfig(R"({"verbosity": 0})"), "be silenced");

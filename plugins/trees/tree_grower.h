@@ -32,7 +32,7 @@ std::string library_version();
 /// its files has, so one that is loaded grows other trees than one that goes on. Here a round is a
 /// function of rows, margins and seed. Predictions are TreeSum's.
 ///
-/// One thread at a time: that which made it. XGBoost uses no others, and is silent.
+/// Used from one thread. XGBoost starts no others and prints nothing.
 class TreeGrower {
  public:
   /// `rows`: float32 [n, columns], contiguous, on the CPU; NaN is a missing value. Throws a

@@ -16,7 +16,7 @@ namespace treadle::trees {
 /// one for two classes. Throws a DataError where the loss requires other outputs.
 std::int64_t margins_for(const ModelSpec& spec);
 
-/// What XGBoost calls the objective whose gradients are those of a document's loss.
+/// The objective of XGBoost that has the gradients of a document's loss.
 struct TreeObjective {
   /// "reg:squarederror", "binary:logistic" or "multi:softprob".
   std::string name;

@@ -17,7 +17,7 @@ constexpr std::int64_t kBlock = 64;
 
 constexpr std::string_view kBeginning = "treadle-trees/0\n";
 
-/// What follows the beginning, before base, sizes of trees, nodes and versions. Numbers are those
+/// Follows the beginning, before base, sizes of trees, nodes and versions. Numbers are those
 /// of the machine, which is little-endian wherever Treadle runs.
 struct Counts {
   std::uint64_t columns = 0;
@@ -99,17 +99,12 @@ at::Tensor TreeSum::margins_of(const at::Tensor& rows) const {
   auto* const sums = margins.data_ptr<float>();
   for (std::int64_t row = 0; row < rows.size(0); ++row)
     std::copy(base_.begin(), base_.end(), sums + row * this->margins());
-  add(rows, 0, margins);
+  add_rounds(rows, 0, margins);
   return margins;
 }
 
-void TreeSum::add_last_round(const at::Tensor& rows, const at::Tensor& margins) const {
-  TREADLE_EXPECTS(rounds() > 0, "there is no round to add");
-  add(rows, trees() - this->margins(), margins);
-}
-
-void TreeSum::add(const at::Tensor& rows, std::int64_t first_tree,
-                  const at::Tensor& margins) const {
+void TreeSum::add_rounds(const at::Tensor& rows, std::int64_t first,
+                         const at::Tensor& margins) const {
   TREADLE_EXPECTS(rows.dim() == 2 && rows.size(1) == columns_ && rows.is_contiguous() &&
                       rows.scalar_type() == at::kFloat && margins.is_contiguous(),
                   "trees read contiguous rows of float32");
@@ -118,7 +113,7 @@ void TreeSum::add(const at::Tensor& rows, std::int64_t first_tree,
   auto* const sums = margins.data_ptr<float>();
   for (std::int64_t begin = 0; begin < rows.size(0); begin += kBlock) {
     const std::int64_t end = std::min(begin + kBlock, rows.size(0));
-    for (std::int64_t tree = first_tree; tree < trees(); ++tree) {
+    for (std::int64_t tree = first * width; tree < trees(); ++tree) {
       const Node* const root = nodes_.data() + roots_[static_cast<std::size_t>(tree)];
       for (std::int64_t row = begin; row < end; ++row)
         sums[row * width + tree % width] += leaf_of(root, values + row * columns_);

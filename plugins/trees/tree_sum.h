@@ -52,8 +52,8 @@ class TreeSum {
   /// Of `rows`, float32 [n, columns()], contiguous, on the CPU: float32 [n, margins()]. NaN is a
   /// missing value.
   at::Tensor margins_of(const at::Tensor& rows) const;
-  /// Adds the last round to margins that were computed before it.
-  void add_last_round(const at::Tensor& rows, const at::Tensor& margins) const;
+  /// Adds the rounds from `first` on to margins that were computed before them.
+  void add_rounds(const at::Tensor& rows, std::int64_t first, const at::Tensor& margins) const;
 
   /// All of it; the same bytes for the same trees.
   std::string bytes() const;
@@ -62,7 +62,6 @@ class TreeSum {
 
  private:
   std::int64_t trees() const { return static_cast<std::int64_t>(roots_.size()); }
-  void add(const at::Tensor& rows, std::int64_t first_tree, const at::Tensor& margins) const;
 
   std::int64_t columns_;
   std::vector<float> base_;

@@ -57,8 +57,20 @@ at::Tensor TreesModel::output_of(const at::Tensor& margins) const {
   return margins.size(1) == width_ ? margins : at::cat({at::zeros_like(margins), margins}, 1);
 }
 
+void TreesModel::keep_margins(bool keeps) {
+  kept_ = keeps ? std::make_unique<KeptMargins>() : nullptr;
+}
+
 void TreesModel::forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) {
-  outputs[0] = output_of(trees_.margins_of(rows_of(inputs))).to(inputs.front().device(), dtype_);
+  const at::Tensor rows = rows_of(inputs);
+  const at::Tensor margins = kept_ ? kept_->margins_of(rows, trees_) : trees_.margins_of(rows);
+  outputs[0] = output_of(margins).to(inputs.front().device(), dtype_);
+}
+
+void TreesModel::load_extra_state(std::string_view bytes) {
+  trees_.load(bytes);
+  if (kept_)
+    kept_ = std::make_unique<KeptMargins>();
 }
 
 TreesProvider::TreesProvider(const Config& config) : options_(config) {}

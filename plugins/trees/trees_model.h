@@ -9,6 +9,7 @@
 #include <treadle/core/components/extra_state.h>
 #include <treadle/core/model/model.h>
 
+#include "kept_margins.h"
 #include "tree_grower.h"
 #include "tree_sum.h"
 
@@ -29,20 +30,25 @@ class TreesModel final : public Model, public ExtraState {
   const TreeSum& trees() const { return trees_; }
   TreeSum& trees() { return trees_; }
 
-  /// What trees read: float32 [B, columns], contiguous, on the CPU.
+  /// The inputs as trees read them: float32 [B, columns], contiguous, on the CPU.
   static at::Tensor rows_of(const Inputs& inputs);
   /// The output that margins [B, margins] are; the same tensor where they are all of it.
   at::Tensor output_of(const at::Tensor& margins) const;
 
+  /// Whether forward() keeps the margins of each batch, as it is evaluated after each round: then
+  /// an evaluation adds new rounds alone, with the same bits. Each call forgets kept margins.
+  void keep_margins(bool keeps);
+
   void forward(const Inputs& inputs, Outputs& outputs, ForwardContext& context) override;
   std::string extra_state() const override { return trees_.bytes(); }
-  void load_extra_state(std::string_view bytes) override { trees_.load(bytes); }
+  void load_extra_state(std::string_view bytes) override;
 
  private:
   const GrowthOptions options_;
   const std::int64_t width_;  // of the output
   const c10::ScalarType dtype_;
   TreeSum trees_;
+  std::unique_ptr<KeptMargins> kept_;  // null: margins are not kept
 };
 
 class TreesProvider final : public ModelProvider {

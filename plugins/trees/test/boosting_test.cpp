@@ -92,6 +92,27 @@ TEST(TreesModel, RowsDoNotDependOnTheirBatchNorOnThreads) {
     EXPECT_TRUE(at::equal(result, all));
 }
 
+TEST(TreesModel, KeptMarginsHaveTheSameBits) {
+  const auto plain = grown_model(number_target("y"), 1);
+  const auto keeping = grown_model(number_target("y"), 1);
+  keeping->keep_margins(true);
+  const std::vector<at::Tensor> batches = waves(90, 3).split(30);
+  for (int round = 0; round < 5; ++round) {
+    for (TreesModel* const model : {plain.get(), keeping.get()})
+      model->trees().add_round({{{0.1F * static_cast<float>(round), 0, 0}}}, "1");
+    const auto errors = testing::at_once(4, [&](std::size_t thread) {
+      const at::Tensor& batch = batches[thread % batches.size()];
+      const at::Tensor outputs = outputs_of(*keeping, batch);
+      EXPECT_TRUE(at::equal(outputs, outputs_of(*plain, batch))) << round;
+      outputs.fill_(1000);  // callers may write to outputs
+    });
+    EXPECT_EQ(errors, testing::kNoErrors);
+  }
+
+  keeping->load_extra_state(TreeSum(3, 1).bytes());
+  EXPECT_FALSE(outputs_of(*keeping, batches[0]).any().item<bool>());
+}
+
 TEST(TreesModel, AllPortsAreColumns) {
   const at::Tensor numbers = waves(5, 2);
   const at::Tensor image = waves(5, 6).view({5, 1, 2, 3});

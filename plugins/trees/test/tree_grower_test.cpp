@@ -35,7 +35,7 @@ Learned boosted(const at::Tensor& rows, const TreeTargets& targets, const TreeOb
   TreeGrower grower(rows, targets, objective.name, options, margins);
   for (int round = 0; round < rounds; ++round) {
     learned.trees.add_round(grower.grow(learned.margins, static_cast<std::uint64_t>(round)), "1");
-    learned.trees.add_last_round(rows, learned.margins);
+    learned.trees.add_rounds(rows, round, learned.margins);
   }
   return learned;
 }

@@ -17,8 +17,7 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// Column 1 below 0.5: -1; else, column 0 below 0: 2, else 3. What is missing goes left, then
-/// right.
+/// Column 1 below 0.5: -1; else, column 0 below 0: 2, else 3. Missing values go left, then right.
 Tree tree_of_three_leaves() {
   return {{0.5F, 1 | Node::kMissingGoesLeft, 1}, {-1, 0, 0}, {0, 0, 3}, {2, 0, 0}, {3, 0, 0}};
 }
@@ -53,7 +52,7 @@ TEST(TreeSum, RoundsThatAreAddedOneByOneHaveTheSameBits) {
     for (Node& node : tree)
       node.value *= 0.3F / static_cast<float>(round + 1);
     trees.add_round({tree}, "1");
-    trees.add_last_round(rows, margins);
+    trees.add_rounds(rows, round, margins);
   }
 
   EXPECT_TRUE(at::equal(trees.margins_of(rows), margins));
