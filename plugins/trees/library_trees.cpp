@@ -56,7 +56,7 @@ std::vector<Tree> trees_in(std::string_view model, std::int64_t margins) {
     return round;
   } catch (const json::exception& error) {
     throw TrainingError(std::string("XGBoost wrote a tree that cannot be read: ") + error.what() +
-                        "; Treadle was tested with versions 1.7 to 3.0");
+                        "; Treadle was tested with version 1.7.4");
   }
 }
 
