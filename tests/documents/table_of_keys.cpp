@@ -17,6 +17,9 @@ const std::vector<KeyReason>& without_effect() {
       {"data/npy:access", "where inputs are kept between two uses"},
       {"data/npy:chunk_rows", "how inputs are kept"},
       {"data/npy:resident_bytes", "how inputs are kept"},
+      {"training/boosting:batch_size", "each round uses all rows at once"},
+      {"training/boosting:drop_last", "each round uses all rows at once"},
+      {"training/boosting:shuffle*", "each round uses all rows at once"},
       {"model/*:execution", "another way to compute the same bits"},
       {"model/*:branches", "another way to compute the same bits"},
   };
@@ -43,6 +46,7 @@ const std::vector<KeyReason>& seldom() {
       {"data/*:target*.name", "the only one there is, no result names"},
       {"model/flow:outputs", "may name the tags that are taken anyway"},
       {"model/mlp:recompute_layers", "the same bits but for dropout, which draws other numbers"},
+      {"model/gradient_boosted_trees:*", "a limit that trees of few rows need not reach"},
       {"training/*:gradients", "gradients of back-propagation are what there is without it"},
       {"transform/impute:category", "no category need be missing"},
       {"optimizer/*:groups[].parameters*", "may name what another of the list names"},
