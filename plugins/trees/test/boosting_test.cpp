@@ -15,6 +15,7 @@
 #include <treadle/testing/component/component_contract.h>
 #include <treadle/testing/plugin/plugin_under_test.h>
 #include <treadle/testing/support/at_once.h>
+#include <treadle/testing/support/test_device.h>
 #include <treadle/testing/support/whole_training.h>
 #include <treadle/testing/training/training_contract.h>
 
@@ -90,6 +91,18 @@ TEST(TreesModel, RowsDoNotDependOnTheirBatchNorOnThreads) {
   EXPECT_EQ(errors, testing::kNoErrors);
   for (const at::Tensor& result : results)
     EXPECT_TRUE(at::equal(result, all));
+}
+
+/// Trees are walked on the CPU, wherever the rows are.
+TEST(TreesModel, GivesTheSameBitsOnADevice) {
+  const testing::TestDevice* const device = testing::TestDevice::chosen();
+  if (device == nullptr)
+    GTEST_SKIP() << testing::TestDevice::kNone;
+  const auto model = grown_model(number_target("y"), 1);
+  const at::Tensor there = outputs_of(*model, device->moved(waves(40, 3)));
+
+  EXPECT_EQ(there.device().type(), device->device().type());
+  EXPECT_TRUE(at::equal(there.to(at::kCPU), outputs_of(*model, waves(40, 3))));
 }
 
 TEST(TreesModel, KeptMarginsHaveTheSameBits) {
