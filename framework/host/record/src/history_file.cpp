@@ -83,6 +83,22 @@ std::string column_name(std::string name) {
   return name;
 }
 
+/// Rows that were read from a file have its columns' order.
+void put_in_order_of(const EpochSummary& other, EpochSummary& summary) {
+  const auto order = [](const std::vector<MetricValue>& wanted, std::vector<MetricValue>& values) {
+    const auto place = [&](const MetricValue& value) {
+      return std::find_if(wanted.begin(), wanted.end(),
+                          [&](const MetricValue& one) { return one.name == value.name; }) -
+             wanted.begin();
+    };
+    std::stable_sort(values.begin(), values.end(), [&](const MetricValue& a, const MetricValue& b) {
+      return place(a) < place(b);
+    });
+  };
+  order(other.metrics, summary.metrics);
+  order(other.logged, summary.logged);
+}
+
 EpochSummary under_column_names(EpochSummary summary) {
   for (std::vector<MetricValue>* values : {&summary.metrics, &summary.logged}) {
     for (MetricValue& value : *values)
@@ -189,8 +205,16 @@ EpochSummary as_in_history(EpochSummary summary) {
 void HistoryFile::add(const std::string& fit, const EpochSummary& epoch) {
   // Names as a reader of the file sees them, so that a resumed run finds its columns again.
   rows_.push_back({fit, under_column_names(epoch)});
-  const EpochSummary& kept = rows_.back().epoch;
-  bool grew = rows_.size() == 1;
+  const bool grew = take_columns(rows_.back().epoch);
+  if (grew || rows_.size() == 1) {
+    rewrite();
+  } else {
+    file_->append_line(line(rows_.back()));
+  }
+}
+
+bool HistoryFile::take_columns(const EpochSummary& kept) {
+  bool grew = false;
   for (const MetricValue& metric : kept.metrics) {
     const auto known = std::any_of(metrics_.begin(), metrics_.end(),
                                    [&](const auto& m) { return m.first == metric.name; });
@@ -207,11 +231,7 @@ void HistoryFile::add(const std::string& fit, const EpochSummary& epoch) {
   }
   if (!kept.decisions.empty() && !has_decisions_)
     has_decisions_ = grew = true;
-  if (grew) {
-    rewrite();
-  } else {
-    file_->append_line(line(rows_.back()));
-  }
+  return grew;
 }
 
 void HistoryFile::rewrite() {
@@ -316,11 +336,17 @@ void HistoryFile::cut_back(const std::string& fit, std::int64_t epochs) {
 }
 
 std::string HistoryFile::text_of(const std::string& fit, std::int64_t epochs) const {
-  std::string text = header() + "\n";
+  // Its own columns in its own order, which do not depend on the fits beside it.
+  HistoryFile own(path_, Unopened{});
   for (const Row& row : rows_) {
-    if (row.fit == fit && row.epoch.epoch <= epochs)
-      text += line(row) + "\n";
+    if (row.fit != fit || row.epoch.epoch > epochs)
+      continue;
+    own.rows_.push_back(row);
+    own.take_columns(row.epoch);
   }
+  std::string text = own.header() + "\n";
+  for (const Row& row : own.rows_)
+    text += own.line(row) + "\n";
   return text;
 }
 
@@ -337,8 +363,14 @@ bool HistoryFile::restore(const std::string& fit, const std::string& text) {
     }
     return found;
   };
-  if (lines(rows_) == lines(kept.rows_))
+  if (lines(rows_) == lines(kept.rows_)) {
+    auto other = kept.rows_.begin();
+    for (Row& row : rows_) {
+      if (row.fit == fit)
+        put_in_order_of((other++)->epoch, row.epoch);
+    }
     return false;
+  }
   std::erase_if(rows_, [&](const Row& row) { return row.fit == fit; });
   rows_.insert(rows_.end(), kept.rows_.begin(), kept.rows_.end());
   rewrite();
@@ -359,33 +391,22 @@ void HistoryFile::adopt_columns(const HistoryFile& other) {
   has_decisions_ = has_decisions_ || other.has_decisions_;
 }
 
-/// Columns of a damaged header that no row has.
-void HistoryFile::drop_empty_columns() {
-  const auto is_empty = [&](const std::string& name,
-                            std::vector<MetricValue> EpochSummary::*values) {
-    return std::none_of(rows_.begin(), rows_.end(), [&](const Row& row) {
-      const std::vector<MetricValue>& there = row.epoch.*values;
-      return std::any_of(there.begin(), there.end(),
-                         [&](const MetricValue& value) { return value.name == name; });
-    });
-  };
-  std::erase_if(metrics_,
-                [&](const auto& metric) { return is_empty(metric.first, &EpochSummary::metrics); });
-  std::erase_if(logged_,
-                [&](const std::string& name) { return is_empty(name, &EpochSummary::logged); });
-}
-
+// Fits that run at once, or that another process has trained, write in any order: which columns
+// come first must not depend on it.
 void HistoryFile::finish(const std::vector<std::string>& fits) {
   std::erase_if(rows_, [&](const Row& row) {
     return std::find(fits.begin(), fits.end(), row.fit) == fits.end();
   });
-  drop_empty_columns();
   const auto place = [&](const Row& row) {
     return std::find(fits.begin(), fits.end(), row.fit) - fits.begin();
   };
   std::stable_sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
     return std::pair(place(a), a.epoch.epoch) < std::pair(place(b), b.epoch.epoch);
   });
+  metrics_.clear();
+  logged_.clear();
+  for (const Row& row : rows_)
+    take_columns(row.epoch);
   rewrite();
 }
 

@@ -109,6 +109,32 @@ TEST_F(HistoryFiles, AreInTheOrderOfFitsWhenFinished) {
   EXPECT_EQ(curves_of(HistoryFile::read(path_)).size(), 2U);
 }
 
+// A branch that no row of a fold took logs nothing: the other fold's rows come first, or are taken
+// from a file whose columns are in the order in which they came.
+TEST_F(HistoryFiles, HaveTheSameColumnsInWhateverOrderRowsCame) {
+  EpochSummary whole = epoch(1);
+  whole.logged = {{"entropy", 1}, {"load", 2}};
+  EpochSummary part = epoch(1);
+  part.logged = {{"load", 2}};
+  const std::vector<std::string> fits{"fold-1", "fold-2"};
+  HistoryFile in_order(path_);
+  in_order.add("fold-1", whole);
+  in_order.add("fold-2", part);
+  const std::string record = in_order.text_of("fold-1", 1);
+  in_order.finish(fits);
+  const std::string expected = text();
+
+  fs::remove(path_);
+  HistoryFile other(path_);
+  other.add("fold-2", part);
+  other.add("fold-1", whole);
+  EXPECT_EQ(other.text_of("fold-1", 1), record);
+  HistoryFile again(path_);
+  EXPECT_FALSE(again.restore("fold-1", record)) << "no row is lost";
+  again.finish(fits);
+  EXPECT_EQ(text(), expected);
+}
+
 TEST_F(HistoryFiles, GoOnBehindARowThatWasCutOffAnywhere) {
   HistoryFile(path_).add("final", epoch(1));
   const std::string whole = [&] {

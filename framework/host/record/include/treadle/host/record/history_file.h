@@ -53,7 +53,8 @@ class HistoryFile {
   bool load(std::istream& file, Damage damage);
   Row row_of(const HistoryLine& line, std::size_t columns) const;
   void adopt_columns(const HistoryFile& other);
-  void drop_empty_columns();
+  /// Whether there were new ones.
+  bool take_columns(const EpochSummary& epoch);
   void rewrite();
   std::string header() const;
   std::string line(const Row& row) const;
