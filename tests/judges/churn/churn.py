@@ -167,7 +167,12 @@ def main():
         surprises.append(said - auc)
     if gaps:
         expect(np.mean(gaps) < 0.003, f"auto is within {np.mean(gaps):.4f} of the best")
-        error = 2 * 0.5 / np.sqrt(2 * share * len(train))  # of an AUC near 0.75, by the positives
+        def variance(auc, rows):  # Hanley and McNeil 1982
+            left, stayed = share * rows, (1 - share) * rows
+            q1, q2 = auc / (2 - auc), 2 * auc**2 / (1 + auc)
+            return (auc * (1 - auc) + (left - 1) * (q1 - auc**2) + (stayed - 1) * (q2 - auc**2)) / (left * stayed)
+
+        error = 2 * np.sqrt(variance(best, len(train)) + variance(best, len(test)))
         expect(abs(np.mean(surprises)) < error, f"auto reports {np.mean(surprises):+.4f} beside the test rows, two errors {error:.4f}")
     raise SystemExit(1 if wrong else 0)
 

@@ -150,6 +150,33 @@ TEST(Outputs, GoWithTheModelWhereverItIsUsed) {
   EXPECT_NEAR(metric(run.result.cross_validation->mean_metrics, "set_coverage"), 0.9, 0.05);
 }
 
+TEST(Outputs, OfAnEnsembleLearnFromItsPooledPredictions) {
+  const Runtime runtime;
+  const Workspace workspace;
+  json document =
+      sure_of(noisy_table(workspace.folder()),
+              {{"training", {{"epochs", 6}}},
+               {"search",
+                {{"space", {{"optimizer.learning_rate", {{"log_uniform", {0.001, 0.1}}}}}},
+                 {"trials", 5},
+                 {"objective", "log_loss"},
+                 {"ensemble", json::object()}}},
+               {"outputs", {{"calibration", "temperature"}, {"decision", {{"threshold", 0.2}}}}}});
+  const RunOutcome run = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  ASSERT_TRUE(run.result.search->ensemble) << "several trials predict together";
+  const at::Tensor features = at::arange(-60, 60, at::kFloat).view({20, 6}) / 10;
+  const Prediction predicted = Predictor::load(runtime, run.folder).predict(features);
+
+  EXPECT_EQ(run.result.outputs->rows, 800);
+  EXPECT_TRUE(predicted.decision.equal(predicted.values.select(1, 1).ge(0.2).to(at::kLong)));
+  document["search"].erase("ensemble");
+  const RunOutcome best = run_workflow(runtime, runtime.resolve(document), workspace.options());
+  const auto temperature = [](const RunOutcome& of) {
+    return static_cast<double>(of.result.outputs->stages.at(0).learned.at(0).value);
+  };
+  EXPECT_NE(temperature(run), temperature(best)) << "the best trial is sure in another way";
+}
+
 TEST(Outputs, LeaveThePredictionsOfEveryRow) {
   const Runtime runtime;
   const Workspace workspace;

@@ -85,8 +85,9 @@ void DocumentComponents::make_plan() {
   if (!has_outputs(settled_.workflow))
     return;
   const OutputStages stages(runtime_, settled_.workflow, data_spec().targets);
-  set_rows_aside_for_outputs(settled_.workflow, split_request(), plan_);
-  expect_rows_for_outputs(stages, split_request(), plan_);
+  const SplitRequest request = split_request();
+  set_rows_aside_for_outputs(settled_.workflow, request, plan_);
+  expect_rows_for_outputs(stages, request, plan_);
 }
 
 bool DocumentComponents::outputs_need_groups() const {

@@ -110,7 +110,9 @@ void PredictionWriter::write(const Predictions& predictions, const Batch& batch)
 }
 
 PredictionWriter::Shown::Shown(const Prediction& prediction, TargetKind kind)
-    : values(wide(prediction.values)), computed_in(prediction.values.scalar_type()) {
+    : values(wide(prediction.values)),
+      decision(prediction.decision),
+      computed_in(prediction.values.scalar_type()) {
   if (kind == TargetKind::kClasses || kind == TargetKind::kLabels) {
     Prediction of_kind = prediction;
     of_kind.kind = kind;
@@ -136,6 +138,11 @@ bool PredictionWriter::shows_values(const TargetSpec& target) const {
       break;
   }
   return true;
+}
+
+/// Classes have a column of their own; that of labels repeats what a half decides.
+bool PredictionWriter::shows_decisions(const TargetSpec& target, const at::Tensor& decision) const {
+  return target.kind == TargetKind::kLabels && decision.defined() && contents_ == Contents::kAll;
 }
 
 bool PredictionWriter::shows_rows() const {
@@ -171,6 +178,8 @@ std::vector<std::string> PredictionWriter::predicted_columns(const Predictions& 
       columns.push_back(is_named_as_data ? name : column(i, "p(" + name + ")"));
       if (is_named_as_data)
         continue;
+      if (shows_decisions(target, predictions[i].decision))
+        columns.push_back(column(i, "predicted(" + name + ")"));
       for (const Prediction::Extra& extra : predictions[i].extras)
         columns.push_back(column(i, extra.name + "(" + name + ")"));
     }
@@ -229,12 +238,12 @@ void PredictionWriter::add_target(std::size_t target, const Shown& shown, std::i
   }
   const bool with_values = shows_values(spec);
   const bool is_answer = spec.kind == TargetKind::kLabels && contents_ == Contents::kTargets;
+  const bool with_decisions = shows_decisions(spec, shown.decision);
   for (std::int64_t k = 0; k < width; ++k) {
-    if (is_answer) {
-      text += shown.decided.data_ptr<std::int64_t>()[place * width + k] != 0 ? ",1" : ",0";
-    } else if (with_values) {
+    if (with_values && !is_answer)
       text += "," + number_text(here[k], shown.computed_in);
-    }
+    if (is_answer || with_decisions)
+      text += shown.decided.data_ptr<std::int64_t>()[place * width + k] != 0 ? ",1" : ",0";
     if (contents_ == Contents::kTargets)
       continue;
     for (const std::vector<at::Tensor>* const more : {&shown.extras, &shown.samples}) {

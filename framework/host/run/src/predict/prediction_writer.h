@@ -56,8 +56,9 @@ class PredictionWriter {
   struct Shown {
     Shown(const Prediction& prediction, TargetKind kind);
 
-    at::Tensor values;   // float64 [B, positions..., width]
-    at::Tensor decided;  // int64 [B, positions...] of classes, [B, positions..., C] of labels
+    at::Tensor values;    // float64 [B, positions..., width]
+    at::Tensor decision;  // as the prediction has it
+    at::Tensor decided;   // int64 [B, positions...] of classes, [B, positions..., C] of labels
     std::vector<at::Tensor> extras;
     std::vector<at::Tensor> samples;
     at::ScalarType computed_in;
@@ -66,6 +67,7 @@ class PredictionWriter {
   std::string column(std::size_t target, const std::string& what) const;
   /// Whether there is a column for each value of the prediction.
   bool shows_values(const TargetSpec& target) const;
+  bool shows_decisions(const TargetSpec& target, const at::Tensor& decision) const;
   bool shows_rows() const;
   std::vector<std::string> predicted_columns(const Predictions& predictions) const;
   void write_header(const std::vector<std::string>& columns);

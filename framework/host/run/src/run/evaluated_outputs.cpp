@@ -60,7 +60,8 @@ EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& 
         "outputs learn from rows that the model was not trained on, and this "
         "validation leaves none; leave \"outputs\" out, or choose another validation");
   }
-  stages_ = learned_from(joined(learn));
+  const KeptPredictions of_fits = joined(learn);
+  stages_ = learned_from(of_fits);
   if (folds.size() == 1) {
     // A fold of which the stages of the model have learned is no judge of them.
     if (record_->rows_from == "set_aside" || !plan.inner(0).empty())
@@ -89,7 +90,7 @@ EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& 
   note_effect(folds);
   if (of_ensemble != nullptr)
     stages_ = learned_from(*of_ensemble);
-  record_->rows = of_ensemble != nullptr ? of_ensemble->rows.size() : joined(learn).rows.size();
+  record_->rows = (of_ensemble != nullptr ? *of_ensemble : of_fits).rows.size();
   for (OutputStages::Learned& one : stages_.learned())
     record_->stages.push_back({one.stage, one.target, std::move(one.values)});
 }

@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include <gtest/gtest.h>
 
@@ -45,6 +47,30 @@ TEST(PredictionWriter, CountsLinesWhoseQuantilesCross) {
 
   std::filesystem::remove_all(folder);
   EXPECT_EQ(crossed, 2) << "a line counts once, whatever crosses in it";
+}
+
+TEST(PredictionWriter, WritesTheDecisionsOnLabels) {
+  std::string folder = (std::filesystem::temp_directory_path() / "treadle-writer-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  TargetSpec target;
+  target.name = "tags";
+  target.kind = TargetKind::kLabels;
+  target.shape = {2};
+  target.class_names = {"a", "b"};
+  const std::vector<TargetSpec> targets{target};
+  Batch batch;
+  batch.rows = at::arange(1, at::kLong);
+  Prediction prediction{TargetKind::kLabels, at::tensor({0.25, 0.75}, at::kFloat).view({1, 2})};
+  prediction.decision = at::tensor({1, 0}, at::kLong).view({1, 2}).to(at::kBool);
+  const auto file = std::filesystem::path(folder) / "out.csv";
+  write_file_atomically(file, [&](FileWriter& out) {
+    PredictionWriter(out, targets, {}).write({prediction}, batch);
+  });
+  std::ifstream written(file);
+  const std::string text{std::istreambuf_iterator<char>(written), {}};
+  std::filesystem::remove_all(folder);
+
+  EXPECT_EQ(text, "row,p(a),predicted(a),p(b),predicted(b)\n0,0.25,1,0.75,0\n");
 }
 
 }  // namespace
