@@ -77,6 +77,9 @@ class Rounds {
 
 }  // namespace
 
+Boosting::Boosting(const Config& config)
+    : rounds_per_epoch_(config.get<std::int64_t>("rounds_per_epoch")) {}
+
 LoopNeeds Boosting::do_needs() const {
   LoopNeeds needs;
   needs.updates = false;
@@ -96,9 +99,9 @@ void Boosting::do_train(TrainingSession& session) {
     if (!rounds)
       rounds.emplace(session, *model);
     // A stop within the evaluation of an epoch leaves its trees in the model.
-    if (rounds_grown_ == session.epochs_done()) {
-      const auto epoch = static_cast<std::uint64_t>(session.epochs_done());
-      rounds->grow(session.random().seed("trees", {epoch}));
+    while (rounds_grown_ < (session.epochs_done() + 1) * rounds_per_epoch_) {
+      const auto round = static_cast<std::uint64_t>(rounds_grown_);
+      rounds->grow(session.random().seed("trees", {round}));
       ++rounds_grown_;
     }
     session.finish_epoch(rounds->loss());

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
@@ -112,9 +113,31 @@ std::string run_name_of(const std::filesystem::path& file) {
   return "auto-" + name;
 }
 
+/// Of any of the interfaces that a portfolio's documents have components of.
+bool is_offered(const SchemaIndex& index, const std::string& component) {
+  constexpr std::array kInterfaces{"model", "training", "callback", "layer", "graph", "loss"};
+  return std::any_of(kInterfaces.begin(), kInterfaces.end(), [&](const char* interface_word) {
+    return index.find(interface_word, component).schema != nullptr;
+  });
+}
+
+/// Throws a UsageError where one that was named needs what is not installed.
+void expect_families(const std::vector<std::string>& named,
+                     const std::vector<automl::Portfolio::LeftOut>& missing) {
+  for (const automl::Portfolio::LeftOut& one : missing) {
+    if (std::find(named.begin(), named.end(), one.family) != named.end()) {
+      throw UsageError("--families: " + quote_text(one.family) + " needs the component " +
+                       quote_text(one.component) +
+                       ", which no plugin here offers; leave it out, or install a plugin that "
+                       "does");
+    }
+  }
+}
+
 struct AutoDocument {
   automl::TableReading table;
-  std::vector<std::string> slow_families;  // that the time is not enough for
+  std::vector<std::string> slow_families;                    // that the time is not enough for
+  std::vector<automl::Portfolio::LeftOut> missing_families;  // that no plugin is there for
   std::shared_ptr<Document> document;
 };
 
@@ -156,10 +179,13 @@ AutoDocument auto_document(const Runtime& runtime, const CommandLine& line,
     options.trials = trials;
   options.families = column_names(line, "families");
   options.workers = engine::available_cores();
-  made.slow_families = automl::slow_families(made.table, automl::Portfolio::built_in(), options);
-  made.document = Document::from_json(automl::auto_document(made.table, begun->value().at("data"),
-                                                            automl::Portfolio::built_in(), options),
-                                      folder);
+  automl::Portfolio portfolio = automl::Portfolio::built_in();
+  made.missing_families = portfolio.leave_out_unless(
+      [&](const std::string& component) { return is_offered(runtime.schemas(), component); });
+  expect_families(options.families, made.missing_families);
+  made.slow_families = automl::slow_families(made.table, portfolio, options);
+  made.document = Document::from_json(
+      automl::auto_document(made.table, begun->value().at("data"), portfolio, options), folder);
   for (const std::string& assignment : others)
     apply_override(*made.document, assignment);
   return made;
@@ -171,6 +197,10 @@ std::string auto_text(const AutoDocument& made, const CommandLine& line) {
   if (!made.slow_families.empty()) {
     text += "Left out  " + name_list(made.slow_families) + ", of which a trial takes too much of " +
             line.text("time") + "; to try them, give more time or name them with --families\n";
+  }
+  for (const automl::Portfolio::LeftOut& missing : made.missing_families) {
+    text += "Left out  " + missing.family + ", whose component " + quote_text(missing.component) +
+            " no plugin here offers\n";
   }
   return text;
 }

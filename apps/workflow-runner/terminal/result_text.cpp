@@ -149,13 +149,31 @@ bool did_validation_choose(const FitResult& training) {
   return training.weights.on == "validation";
 }
 
-/// The results on the test rows, with a title; empty without any.
-std::string test_table(const FitResult& training, const Terminal& terminal) {
+/// The results on the test rows, with a title; empty without any. Those of an ensemble have those
+/// of the best trial beside them.
+std::string test_table(const RunResult& result, const Terminal& terminal) {
+  const FitResult& training = result.training;
   if (!training.test)
     return {};
-  return "Test (on " + std::to_string(training.test->sample_count) +
-         " rows that neither trained nor chose)\n" +
-         aligned(score_rows(*training.test, training.transformed_target), terminal);
+  const std::string rows =
+      std::to_string(training.test->sample_count) + " rows that neither trained nor chose)\n";
+  const EnsembleResult* const ensemble =
+      result.search && result.search->ensemble && !result.search->ensemble->best_trial_test.empty()
+          ? &*result.search->ensemble
+          : nullptr;
+  if (ensemble == nullptr) {
+    return "Test (on " + rows +
+           aligned(score_rows(*training.test, training.transformed_target), terminal);
+  }
+  std::vector<Row> lines;
+  for (const MetricValue& metric : training.test->metrics) {
+    lines.push_back(number_row(metric.name, metric.value));
+    for (const MetricValue& alone : ensemble->best_trial_test) {
+      if (alone.name == metric.name)
+        lines.back().second += "  (best trial alone " + number_text(alone.value.value()) + ")";
+    }
+  }
+  return "Test (the ensemble, on " + rows + aligned(lines, terminal);
 }
 
 std::string windows_text(const std::optional<std::int64_t>& windows, const std::string& level) {
@@ -388,8 +406,10 @@ std::string result_table(const RunResult& result, const Terminal& terminal) {
     rows.emplace_back("training time",
                       right_aligned(seconds_text(training.training_time_seconds), 9));
   }
-  return head + "\n" + aligned(rows, terminal) + changes_table(training.prequential, terminal) +
-         test_table(training, terminal) + baseline_table(result.baselines, terminal) +
+  // First what no choice has made better.
+  return test_table(result, terminal) + head + "\n" + aligned(rows, terminal) +
+         changes_table(training.prequential, terminal) +
+         baseline_table(result.baselines, terminal) +
          (result.search ? search_table(*result.search, terminal) : "");
 }
 

@@ -290,6 +290,35 @@ TEST(ResultText, SaysThatAnEnsemblePredicts) {
                 "of the validation rows\n"));
 }
 
+TEST(ResultText, BeginsWithWhatNoChoiceHasMadeBetter) {
+  const Json metrics = Json::array({{{"name", "rmse"}, {"better", "lower"}}});
+  const std::string text =
+      table_of({{"validation",
+                 {{"loss", 0.2},
+                  {"sample_count", 8},
+                  {"metrics", {{"rmse", 0.1}}},
+                  {"metric_list", metrics}}},
+                {"test",
+                 {{"loss", nullptr},
+                  {"sample_count", 5},
+                  {"metrics", {{"rmse", 0.3}}},
+                  {"metric_list", metrics}}},
+                {"search",
+                 {{"best_trial", 0},
+                  {"trials", {{{"number", 0}, {"state", "complete"}, {"params", Json::object()}}}},
+                  {"ended", {{"reason", "trials"}}},
+                  {"ensemble",
+                   {{"members", {{{"trial", 1}}, {{"trial", 2}}}},
+                    {"objective", "rmse"},
+                    {"validation", 0.1},
+                    {"best_trial_test", {{"rmse", 0.4}}}}}}}});
+
+  EXPECT_THAT(
+      text, ::testing::StartsWith("Test (the ensemble, on 5 rows that neither trained nor chose)\n"
+                                  "  rmse     0.3000  (best trial alone 0.4000)\n"
+                                  "Result"));
+}
+
 TEST(ResultText, SaysWhyThereIsNoEnsemble) {
   EXPECT_THAT(search_with(nullptr, {"paused", "failed", "complete"}),
               HasSubstr("No ensemble: of 3 trials, only one was trained to its end\n"));

@@ -341,6 +341,14 @@ TEST(DocumentSet, MovesThePlaceOfWhatItWroteAndNothingElse) {
             "--set optimizer={\"use\": \"adam\"}");
 }
 
+TEST(DocumentSet, RemovesAValueByNull) {
+  const auto document = sample();
+  document->set("seed", "null");
+  EXPECT_FALSE(document->value().contains("seed"));
+  document->set("sed", "null");  // a typing error is one
+  EXPECT_EQ(document->value().at("sed"), json());
+}
+
 TEST(DocumentSet, RefusesWhatCannotBeSet) {
   const auto document = sample();
   const json before = document->value();

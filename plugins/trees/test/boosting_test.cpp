@@ -190,6 +190,18 @@ std::unique_ptr<testing::Rehearsal> saved_each_round() {
                          }});
 }
 
+TEST(Boosting, SeveralRoundsInAnEpochAreThoseOfAsManyEpochs) {
+  const auto bits_of = [](std::int64_t epochs, std::int64_t rounds_per_epoch) {
+    const testing::Whole whole(std::make_unique<testing::Rehearsal>(
+        plugin().make<TrainingWorkflow>("boosting", {{"rounds_per_epoch", rounds_per_epoch}}),
+        testing::Rehearsed{.epochs = epochs, .make_model = [] {
+                             return model_of_a_line({{"subsample", 0.7}});
+                           }}));
+    return whole.rehearsal->loss_on(whole.rehearsal->validation());
+  };
+  EXPECT_EQ(bits_of(2, 3), bits_of(6, 1));
+}
+
 TEST(Boosting, GoesOnFromEveryRound) {
   const testing::Whole whole(saved_each_round());
   EXPECT_GE(whole.context.checkpoints().size(), 5U);

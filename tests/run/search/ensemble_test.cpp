@@ -75,6 +75,8 @@ Json ensemble_in(const fs::path& folder) {
 /// Equal between equal runs: the members and their weights, and everything else that is trained.
 std::string ensemble_bits(const RunOutcome& outcome) {
   std::string bits = bits_of(outcome.folder) + read_file(outcome.folder / "ensemble.json");
+  if (const auto& test = outcome.result.training.test)
+    bits += std::to_string(test->metrics.at(0).value.value());
   const Json ensemble = ensemble_in(outcome.folder);
   for (const Json& member : ensemble.at("members")) {
     bits += read_file(outcome.folder / member.at("path").get<std::string>() / "model.safetensors");
@@ -85,11 +87,17 @@ std::string ensemble_bits(const RunOutcome& outcome) {
 struct EnsembleCase {
   std::string validation;
   std::string method;
+  bool is_tested = false;
 };
 
 class Ensembles : public ::testing::TestWithParam<EnsembleCase> {
  protected:
-  static Json document() { return ensemble_document(GetParam().validation, GetParam().method); }
+  static Json document() {
+    Json document = ensemble_document(GetParam().validation, GetParam().method);
+    if (GetParam().is_tested)
+      document["validation"]["test_fraction"] = 0.2;
+    return document;
+  }
 };
 
 TEST(Ensemble, PredictsTheWeightedMeanOfItsMembers) {
@@ -167,7 +175,7 @@ TEST_P(Ensembles, ChangeNothingElseOfTheRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Validations, Ensembles,
-                         ::testing::Values(EnsembleCase{"k_fold", "mean"},
+                         ::testing::Values(EnsembleCase{"k_fold", "mean", true},
                                            EnsembleCase{"hold_out", "mean"},
                                            EnsembleCase{"k_fold", "stacking"}),
                          [](const auto& info) {
@@ -211,6 +219,50 @@ TEST(Ensemble, OfOneSplitHasTheModelsOfItsTrialsAndTrainsNothing) {
     for (const auto& [name, tensor] : weights)
       EXPECT_TRUE(tensor.equal(record.part("model").tensor(name))) << trial << ": " << name;
   }
+}
+
+/// 120 rows of two classes around a line; `part`: of each row, in turn, or of the test rows alone.
+void write_rows(const fs::path& file, bool are_test_alone) {
+  std::ofstream out(file);
+  out << "a,b,y,part\n";
+  for (int i = 0; i < 120; ++i) {
+    const char* const part = i % 4 == 0 ? "test" : i % 4 == 1 ? "validation" : "train";
+    const double a = i * 37 % 101 / 101.0;
+    const double b = i * 53 % 89 / 89.0;
+    if (!are_test_alone || part == std::string("test"))
+      out << a << "," << b << "," << (a + b + (i % 7 - 3) * 0.15 > 1 ? "up" : "down") << "," << part
+          << "\n";
+  }
+}
+
+TEST(Ensemble, IsMeasuredByTestRowsThatChoseNothing) {
+  const Workspace workspace;
+  write_rows(workspace.folder() / "all.csv", false);
+  write_rows(workspace.folder() / "test.csv", true);
+  Json document = ensemble_document("hold_out");
+  document["data"] = {{"use", "csv"},
+                      {"path", (workspace.folder() / "all.csv").string()},
+                      {"target", "y"},
+                      {"columns", {"a", "b"}}};
+  document["validation"] = {{"use", "predefined"}, {"parts", "part"}};
+
+  const RunOutcome outcome = run_search(workspace, document);
+
+  const Runtime runtime = watching_runtime();
+  ASSERT_GE(ensemble_in(outcome.folder).at("members").size(), 2U);
+  const EvaluationResult expected =
+      Predictor::load(runtime, outcome.folder).evaluate_file(workspace.folder() / "test.csv");
+  const std::optional<EvaluationResult>& test = outcome.result.training.test;
+  ASSERT_TRUE(test);
+  EXPECT_EQ(test->sample_count, 30);
+  ASSERT_EQ(test->metrics.size(), 2U);
+  for (const MetricValue& metric : test->metrics)
+    EXPECT_NEAR(metric.value, expected.at(metric.name), 1e-6) << metric.name;
+  EXPECT_FALSE(test->loss.is_known());
+  const std::vector<MetricValue>& alone = outcome.result.search->ensemble->best_trial_test;
+  ASSERT_EQ(alone.size(), 2U);
+  EXPECT_NE(alone[0].value.value(), test->metrics[0].value.value());
+  EXPECT_THAT(read_file(outcome.folder / "predictions.csv"), HasSubstr("\n"));
 }
 
 /// Runs a search whose steps become slow when its trials have ended, whose times are what it goes

@@ -207,6 +207,8 @@ void Document::set(std::string_view path, std::string_view text) {
   // What cannot be set must leave the document as it was.
   json changed = value_;
   json* value = &changed;
+  json* around = nullptr;
+  std::string last;
   std::string pointer;
   std::string made;  // the first value on the way that did not exist
   for (std::size_t next = 0; next < keys.size();) {
@@ -214,6 +216,8 @@ void Document::set(std::string_view path, std::string_view text) {
     const std::size_t size_before = value->is_structured() ? value->size() : 0;
     json& part = part_to_set(*value, key, pointer, whole);
     const bool is_new = value->size() != size_before;
+    around = value;
+    last = key;
     value = &part;
     pointer = child_pointer(pointer, key);
     if (is_new && made.empty())
@@ -221,6 +225,8 @@ void Document::set(std::string_view path, std::string_view text) {
   }
   ReadText read = read_json_text(text, kMaxDepth - static_cast<int>(keys.size()));
   *value = read.problems.empty() ? std::move(read.value) : json(text);
+  if (value->is_null() && made.empty() && around->is_object())
+    around->erase(last);
 
   value_ = std::move(changed);
   if (made.empty())

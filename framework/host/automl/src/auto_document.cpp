@@ -19,7 +19,12 @@ using Json = nlohmann::json;
 constexpr std::int64_t kUsualTrials = 50;
 constexpr std::int64_t kMostTrials = 100'000;  // more than any budget allows
 constexpr std::int64_t kFolds = 5;
-constexpr double kHeldOut = 0.2;
+constexpr double kHeldOut = 0.15;  // of many rows
+/// Rows that choose nothing, by which the end of the search is measured. Of so few rows that they
+/// would say little, there are none.
+constexpr double kTested = 0.1;  // of many rows
+constexpr double kTestedOfFew = 0.15;
+constexpr std::int64_t kFewestTested = 200;
 /// Most trials stop early by then.
 constexpr double kUsualEpochs = 60;
 /// A trial may take so much of the time of all workers.
@@ -190,13 +195,15 @@ std::int64_t inputs_of(const TableReading& table) {
 
 Json validation_of(const TableReading& table) {
   if (table.rows >= kManyRows)
-    return {{"use", "hold_out"}, {"fraction", kHeldOut}};
-  // Five folds, unless a class has fewer rows.
+    return {{"use", "hold_out"}, {"fraction", kHeldOut}, {"test_fraction", kTested}};
+  // Five folds, of each class its share unless one has too few rows.
   const bool is_classes = table.task == TableTask::kClassification;
   const std::int64_t rarest = is_classes ? table.target_column().profile.rarest : kFolds;
   Json validation{{"use", "k_fold"}, {"folds", kFolds}};
-  if (rarest < kFolds)
+  if (rarest < kFolds * (table.rows >= kFewestTested ? 2 : 1))
     validation["stratify"] = false;
+  if (table.rows >= kFewestTested)
+    validation["test_fraction"] = kTestedOfFew;
   return validation;
 }
 
@@ -210,7 +217,8 @@ Json batch_sizes(const TableReading& table) {
 /// Rows that the models of one trial are trained on, added up.
 double trained_rows(const TableReading& table) {
   const auto rows = static_cast<double>(table.rows);
-  return table.rows >= kManyRows ? rows * (1 - kHeldOut) : rows * static_cast<double>(kFolds - 1);
+  return table.rows >= kManyRows ? rows * (1 - kHeldOut - kTested)
+                                 : rows * static_cast<double>(kFolds - 1);
 }
 
 /// Whether a trial that is trained to its end takes no more of the time than it should: a search
@@ -267,8 +275,7 @@ Json auto_document(const TableReading& table, Json data, const Portfolio& portfo
     document["precision"] = "float64";
   document["data"] = data_of(table, std::move(data));
   document["transforms"] = transforms_of(table);
-  document["model"] = families.front().model;
-  document.update(portfolio.document());
+  document.update(portfolio.document_of(families, name_of(table.task)));
   document["validation"] = validation_of(table);
   document["metrics"] = task.at("metrics");
   Json search = portfolio.search();
@@ -276,8 +283,8 @@ Json auto_document(const TableReading& table, Json data, const Portfolio& portfo
   search["trials"] = options.trials.value_or(options.time.empty() ? kUsualTrials : kMostTrials);
   if (!options.time.empty())
     search["budget"] = {{"time", options.time}};
-  search["space"] = portfolio.space_of(families, name_of(table.task));
-  search["space"]["training.batch_size"] = batch_sizes(table);
+  search["space"] = portfolio.space_of(families, name_of(table.task),
+                                       {{"training.batch_size", batch_sizes(table)}});
   Json starts = Portfolio::starts_of(families);
   // Of few trials, those of the first families.
   while (static_cast<std::int64_t>(starts.size()) > search.at("trials").get<std::int64_t>())

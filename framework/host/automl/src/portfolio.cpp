@@ -33,6 +33,28 @@ Json with_loss(Json value, const Json& loss) {
   return value;
 }
 
+/// The first component in `value` that is not there; empty where all are.
+std::string missing_component(const Json& value,
+                              const std::function<bool(const std::string&)>& has_component) {
+  if (!value.is_structured())
+    return {};
+  if (value.is_object() && value.contains("use") && !has_component(value.at("use")))
+    return value.at("use");
+  for (const Json& part : value) {
+    if (std::string missing = missing_component(part, has_component); !missing.empty())
+      return missing;
+  }
+  return {};
+}
+
+/// Whether a value that goes with the family has `path` within it.
+bool replaces(const Family& family, const std::string& path) {
+  return std::any_of(family.with.items().begin(), family.with.items().end(),
+                     [&](const auto& entry) {
+                       return path == entry.key() || path.starts_with(entry.key() + ".");
+                     });
+}
+
 Family family_of(const Json& entry) {
   Family family{entry.at("name"), entry.at(kModel)};
   family.with = entry.value("with", Json::object());
@@ -93,9 +115,56 @@ std::vector<Family> Portfolio::families_named(const std::vector<std::string>& na
   return chosen;
 }
 
-Json Portfolio::space_of(const std::vector<Family>& families, std::string_view task_name) const {
+std::vector<Portfolio::LeftOut> Portfolio::leave_out_unless(
+    const std::function<bool(const std::string& component)>& has_component) {
+  std::vector<LeftOut> left_out;
+  std::erase_if(families_, [&](const Family& family) {
+    std::string missing =
+        missing_component(Json::array({family.model, family.with}), has_component);
+    if (missing.empty())
+      return false;
+    left_out.push_back({family.name, std::move(missing)});
+    return true;
+  });
+  return left_out;
+}
+
+Json Portfolio::document_of(const std::vector<Family>& families, std::string_view task_name) const {
+  const auto front = std::min_element(
+      families.begin(), families.end(),
+      [](const Family& a, const Family& b) { return a.with.size() < b.with.size(); });
+  Json document = document_;
+  document[kModel] = front->model;
+  if (families.size() > 1)
+    return document;  // each trial has what belongs to its family
+  const auto whole = Document::from_json(std::move(document));
+  for (const auto& [path, value] : front->with.items()) {
+    if (!value.is_null() || whole->value().contains(path))
+      whole->set(path, with_loss(value, task(task_name).at("loss")).dump());
+  }
+  return whole->value();
+}
+
+Json Portfolio::space_of(const std::vector<Family>& families, std::string_view task_name,
+                         const Json& common) const {
   const Json& loss = task(task_name).at("loss");
-  Json space = space_;
+  // A choice of one would be a dimension that teaches nothing.
+  const bool is_choice = families.size() > 1;
+  Json space = Json::object();
+  Json of_all = space_;
+  of_all.update(common);
+  for (const auto& [path, dimension] : of_all.items()) {
+    Json models = Json::array();
+    for (const Family& family : families) {
+      if (!replaces(family, path))
+        models.push_back(family.model);
+    }
+    if (models.empty())
+      continue;
+    space[path] = dimension;
+    if (models.size() < families.size())
+      space[path]["when"][kModel] = std::move(models);
+  }
   Json models = Json::array();
   for (const Family& family : families)
     models.push_back(family.model);
@@ -116,11 +185,11 @@ Json Portfolio::space_of(const std::vector<Family>& families, std::string_view t
     if (there.contains("when"))
       there["when"][kModel].push_back(family.model);
   };
-  // A choice of one would be a dimension that teaches nothing.
-  const bool is_choice = families.size() > 1;
   for (const Family& family : families) {
-    for (const auto& [path, value] : family.with.items())
-      add(family, path, {{"choice", Json::array({with_loss(value, loss)})}});
+    for (const auto& [path, value] : family.with.items()) {
+      if (is_choice)
+        add(family, path, {{"choice", Json::array({with_loss(value, loss)})}});
+    }
     for (const auto& [path, dimension] : family.space.items())
       add(family, path, dimension);
   }

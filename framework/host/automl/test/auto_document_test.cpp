@@ -136,7 +136,8 @@ TEST(AutoDocument, ManyRowsAreHeldOutAndRareClassesAreNotStratified) {
   ColumnProfile rare = classes(3);
   rare.rarest = 2;
 
-  EXPECT_EQ(document_of(many).at("validation"), Json({{"use", "hold_out"}, {"fraction", 0.2}}));
+  EXPECT_EQ(document_of(many).at("validation"),
+            Json({{"use", "hold_out"}, {"fraction", 0.15}, {"test_fraction", 0.1}}));
   EXPECT_EQ(document_of(table_of({number_column("a"), rare})).at("validation").at("stratify"),
             false);
 }

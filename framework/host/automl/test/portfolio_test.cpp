@@ -61,6 +61,32 @@ TEST(Portfolio, AFamilyMayNeedTheLossOfTheTaskInOneOfItsOwn) {
             Json({{"choice", {{{"use", "mean"}, {"of", "mse"}}}}, {"when", {{"model", {"B"}}}}}));
 }
 
+TEST(Portfolio, WhatAFamilyReplacesWholeHasNoDimensionsOfAll) {
+  const Portfolio portfolio =
+      portfolio_of({{{"name", "t"}, {"model", "T"}, {"with", {{"optimizer", nullptr}}}},
+                    {{"name", "a"}, {"model", "A"}}});
+  const Json space = space_of(portfolio);
+
+  EXPECT_EQ(space.at("optimizer"), Json({{"choice", {nullptr}}, {"when", {{"model", {"T"}}}}}));
+  EXPECT_EQ(space.at("optimizer.learning_rate").at("when"), Json({{"model", {"A"}}}));
+  EXPECT_EQ(portfolio.document_of(portfolio.families(), "regression").at("model"), "A");
+  const Json alone = portfolio.space_of({portfolio.families()[0]}, "regression");
+  EXPECT_EQ(alone, Json::object());
+}
+
+TEST(Portfolio, LeavesOutFamiliesOfWhichNoPluginHasAComponent) {
+  Portfolio portfolio = Portfolio::built_in();
+  const std::size_t all = portfolio.families().size();
+
+  const auto left_out = portfolio.leave_out_unless(
+      [](const std::string& component) { return component != "gradient_boosted_trees"; });
+
+  ASSERT_THAT(left_out, SizeIs(1));
+  EXPECT_EQ(left_out[0].family, "trees");
+  EXPECT_EQ(left_out[0].component, "gradient_boosted_trees");
+  EXPECT_THAT(portfolio.families(), SizeIs(all - 1));
+}
+
 TEST(Portfolio, FamiliesThatContradictEachOtherAreRefused) {
   const Portfolio portfolio = portfolio_of(
       {{{"name", "a"}, {"model", "A"}, {"space", {{"model.width", kWidth}}}},

@@ -21,6 +21,7 @@ void describe(F& f, Of<F, EnsembleResult> ensemble) {
   f("pool", ensemble.pool);
   f.if_any("intercept", ensemble.intercept);
   f("members", ensemble.members);
+  f.metrics("best_trial_test", ensemble.best_trial_test);
 }
 
 template <typename F>

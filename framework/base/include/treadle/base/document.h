@@ -50,7 +50,8 @@ class Document final : public PlaceIndex {
   /// `path` has keys and array indices between dots (or is a JSON pointer, when it starts with a
   /// slash); an index one past the end appends; missing objects are made; text on the way, as in
   /// `"metrics": ["accuracy"]`, is short for `{"use": "accuracy"}`. `text` is JSON where it reads
-  /// as such, else a string. Throws UsageError when there is nothing to set at `path`.
+  /// as such, else a string. `null` removes a value of an object, as in a merge patch (RFC 7396).
+  /// Throws UsageError when there is nothing to set at `path`.
   void set(std::string_view path, std::string_view text);
 
   /// A member's place is its key's, an element's its first character's; what set() wrote has the

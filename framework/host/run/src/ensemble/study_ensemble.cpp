@@ -273,7 +273,7 @@ void StudyEnsemble::leave_out_slow_ones() {
 
 PlannedFit StudyEnsemble::planned(const Member& member) const {
   const Fold& fold = plan_.refit ? *plan_.refit : plan_.folds.front();
-  FitRows rows{fold.training, fold.validation};
+  FitRows rows{fold.training, fold.validation, 0, fold.test};
   if (plan_.refit) {
     rows.validation = {};
     rows.fixed_epochs = std::max<std::int64_t>(1, member.epochs);
@@ -313,7 +313,15 @@ void StudyEnsemble::stopped(const FitId& fit) {
 
 void StudyEnsemble::completed(const FitId& fit, CompletedFit result) {
   if (!is_member(fit))
-    study_.completed(fit, std::move(result));
+    return study_.completed(fit, std::move(result));
+  if (!result.result.test)
+    return;
+  for (Member& member : members_) {
+    if (!fit.path().ends_with("/" + std::to_string(member.trial)))
+      continue;
+    if (auto kept = kept_in(result.report_metrics))
+      member.tested = {*std::move(kept), std::move(result.fitted_metrics)};
+  }
 }
 
 bool StudyEnsemble::failed(const FitId& fit, const Error& error) {
@@ -340,6 +348,22 @@ std::vector<std::string> StudyEnsemble::names() const {
   for (const Member* const member : usable())
     names.push_back(std::string(kMembers) + std::to_string(member->trial));
   return names;
+}
+
+std::optional<TestedEnsemble> StudyEnsemble::tested() const {
+  const std::vector<const Member*> members = usable();
+  std::vector<at::Tensor> predictions;
+  for (const Member* const member : members) {
+    if (!member->tested)
+      return std::nullopt;
+    predictions.push_back(member->tested->predictions.predictions.front().values.to(at::kDouble));
+  }
+  if (members.empty())
+    return std::nullopt;
+  TestedEnsemble all = *members.front()->tested;
+  Prediction& pooled = all.predictions.predictions.front();
+  pooled = {pooled.kind, pool_(pooled.kind, predictions).to(pooled.values.scalar_type())};
+  return all;
 }
 
 std::optional<EnsembleResult> StudyEnsemble::record() const {

@@ -12,6 +12,7 @@
 
 #include "context/run_parts.h"
 #include "evaluation/collected_predictions.h"
+#include "evaluation/fitted_metrics.h"
 #include "fit/fit_planner.h"
 #include "model/prediction_pool.h"
 #include "outputs/kept_predictions.h"
@@ -31,6 +32,12 @@ namespace treadle::internal {
 /// It hands everything about other fits on to the study. Trials' predictions are read from their
 /// records, whichever process they ended in, so a resumed run chooses the same members. Where a
 /// search has a time budget, members that are not trained when it is used up are left out.
+/// What an ensemble, or one of its members, predicts for rows that chose nothing.
+struct TestedEnsemble {
+  KeptPredictions predictions;   ///< for the test rows
+  FittedMetrics fitted_metrics;  ///< from the training rows
+};
+
 class StudyEnsemble final : public FitPlanner {
  public:
   /// `plan` has no inner folds, and one model. Borrows both.
@@ -53,6 +60,9 @@ class StudyEnsemble final : public FitPlanner {
   /// not trained on the row; weights that were fitted to these rows are fitted anew without it.
   /// Nothing where there is no member.
   const std::optional<KeptPredictions>& predictions() const { return predictions_; }
+  /// The pooled predictions of the members for the test rows, which chose nothing. Nothing where
+  /// there is no member, or no test row.
+  std::optional<TestedEnsemble> tested() const;
 
  private:
   /// A trial that may be chosen.
@@ -66,6 +76,7 @@ class StudyEnsemble final : public FitPlanner {
     double share = 0;  ///< how often it was added, of all times
     std::int64_t epochs = 0;
     bool has_failed = false;
+    std::optional<TestedEnsemble> tested = {};  ///< by it alone
   };
 
   void choose();

@@ -638,8 +638,10 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
                nlohmann::json{{"parts", finished.drawing.parts}, {"svg", finished.drawing.svg}});
   }
   record.put("report_metrics", std::move(report_state));
-  if (has_outputs(fit.components().workflow())) {
+  if (has_outputs(fit.components().workflow()))
     record.put("for_outputs", std::move(outputs_state));
+  // The metrics are computed again behind output stages, and for an ensemble.
+  if (has_outputs(fit.components().workflow()) || node.fit.is_member) {
     fit.fitted_metrics().save_in(record);
     finished.fitted_metrics = fit.fitted_metrics();
   }

@@ -27,6 +27,10 @@ struct PredictionPool {
   at::Tensor operator()(TargetKind target, std::span<const at::Tensor> predictions) const;
 };
 
+/// Why the loss of an ensemble is undefined: a loss is one of a model's outputs.
+inline constexpr const char* kNoLossOfEnsemble =
+    "an ensemble of several models has no loss of its own";
+
 /// Into an ensemble that has its members.
 void write_pool(const PredictionPool& pool, EnsembleResult& ensemble);
 /// Throws a StorageError for weights that are no numbers, or do not fit each other.

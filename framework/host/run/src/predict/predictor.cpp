@@ -513,10 +513,8 @@ EvaluationResult Predictor::evaluate_file(const fs::path& data) const {
         };
       });
   engine::ValidationResult result;
-  // A loss is one of a model's outputs, and an ensemble has those of several.
-  result.loss = impl_->members.empty()
-                    ? totals.loss
-                    : Number::undefined("an ensemble of several models has no loss of its own");
+  result.loss =
+      impl_->members.empty() ? totals.loss : Number::undefined(internal::kNoLossOfEnsemble);
   result.sample_count = totals.rows;
   for (const internal::Metric& metric : metrics) {
     const MetricResult part = metric.view().compute();

@@ -108,17 +108,34 @@ EvaluatedOutputs::Fit EvaluatedOutputs::with_stages(const CompletedFit& fit,
   const std::optional<KeptPredictions> kept = kept_in(fit.report_metrics);
   if (!evaluation || !kept)
     return result;
+  Evaluated evaluated = evaluate(*kept, fit.fitted_metrics, stages);
+  evaluation->metrics = std::move(evaluated.result.metrics);
+  evaluation->tables = std::move(evaluated.result.tables);
+  result.report_metrics = std::move(evaluated.report_metrics);
+  return result;
+}
+
+EvaluatedOutputs::Evaluated EvaluatedOutputs::evaluate(const KeptPredictions& kept,
+                                                       const FittedMetrics& fitted) const {
+  return evaluate(kept, fitted, stages_);
+}
+
+EvaluatedOutputs::Evaluated EvaluatedOutputs::evaluate(const KeptPredictions& kept,
+                                                       const FittedMetrics& fitted,
+                                                       const OutputStages& stages) const {
+  Evaluated result{{stages.apply(kept.predictions, kept.rows), kept.rows},
+                   {},
+                   make_report_metrics(run_.components())};
   const std::vector<Metric> metrics = make_metrics(run_.components());
   const EvaluatedRows data = run_.dataset().evaluated();
-  fit.fitted_metrics.use_in(metrics, data.rows->groups());
-  std::vector<std::int64_t> rows(kept->rows.rows.data_ptr<std::int64_t>(),
-                                 kept->rows.rows.data_ptr<std::int64_t>() + kept->rows.size());
-  ready_breakdowns(result.report_metrics, fit.fitted_metrics, data, RowList(std::move(rows)));
-  const Predictions predictions = stages.apply(kept->predictions, kept->rows);
+  fitted.use_in(metrics, data.rows->groups());
+  std::vector<std::int64_t> rows(kept.rows.rows.data_ptr<std::int64_t>(),
+                                 kept.rows.rows.data_ptr<std::int64_t>() + kept.rows.size());
+  ready_breakdowns(result.report_metrics, fitted, data, RowList(std::move(rows)));
   MetricResult all;
   const auto evaluate = [&](const std::vector<Metric>& some) {
     for (const Metric& metric : some) {
-      metric.view().update(predictions, kept->rows);
+      metric.view().update(result.predictions.predictions, kept.rows);
       MetricResult part = metric.view().compute();
       std::move(part.values.begin(), part.values.end(), std::back_inserter(all.values));
       std::move(part.tables.begin(), part.tables.end(), std::back_inserter(all.tables));
@@ -126,8 +143,9 @@ EvaluatedOutputs::Fit EvaluatedOutputs::with_stages(const CompletedFit& fit,
   };
   evaluate(metrics);
   evaluate(result.report_metrics);
-  evaluation->metrics = std::move(all.values);
-  evaluation->tables = result_tables(all.tables);
+  result.result.metrics = std::move(all.values);
+  result.result.tables = result_tables(all.tables);
+  result.result.sample_count = kept.rows.size();
   return result;
 }
 

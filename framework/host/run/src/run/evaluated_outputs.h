@@ -29,6 +29,12 @@ class EvaluatedOutputs {
     FitResult result;
     std::vector<Metric> report_metrics;
   };
+  /// Predictions as the model's stages leave them, and how good they are.
+  struct Evaluated {
+    KeptPredictions predictions;
+    EvaluationResult result;  ///< without a loss
+    std::vector<Metric> report_metrics;
+  };
 
   /// Of a document without outputs: nothing is changed. `workflow`: the one that the run's model
   /// was made by. `of_ensemble`: predictions of the members that predict in its place, which its
@@ -44,9 +50,15 @@ class EvaluatedOutputs {
   const Fit* refit() const { return refit_ ? &*refit_ : nullptr; }
   std::optional<OutputsResult> record() const { return record_; }
 
+  /// Of other rows that the stages have not learned from; also without outputs.
+  /// `fitted`: of the model's training rows.
+  Evaluated evaluate(const KeptPredictions& kept, const FittedMetrics& fitted) const;
+
  private:
   OutputStages learned_from(const KeptPredictions& kept) const;
   Fit with_stages(const CompletedFit& fit, const OutputStages& stages) const;
+  Evaluated evaluate(const KeptPredictions& kept, const FittedMetrics& fitted,
+                     const OutputStages& stages) const;
   void note_effect(const std::vector<CompletedFit>& folds);
 
   const RunParts& run_;

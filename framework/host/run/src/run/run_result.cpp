@@ -14,6 +14,7 @@
 
 #include "components/document_metrics.h"
 #include "events/trace.h"
+#include "model/prediction_pool.h"
 #include "result/data_facts.h"
 #include "result/fit_results.h"
 #include "result/plan_record.h"
@@ -94,8 +95,11 @@ std::vector<BaselineResult> baseline_results(const CrossValidation& plan) {
 }
 
 /// Predictions of the models of the folds for the rows that measure them, with outputs.
-std::vector<FoldPredictions> predictions_of_folds(const CrossValidation& plan,
-                                                  const EvaluatedOutputs& outputs) {
+std::vector<FoldPredictions> predictions_of_folds(
+    const CrossValidation& plan, const EvaluatedOutputs& outputs,
+    const std::optional<EvaluatedOutputs::Evaluated>& ensemble) {
+  if (ensemble && plan.folds().size() == 1)  // the fold is of the best trial, on the same rows
+    return {{plan.plan().folds[0].name, ensemble->predictions}};
   std::vector<std::string> names;
   std::vector<KeptPredictions> parts;
   for (std::size_t i = 0; i < plan.folds().size(); ++i) {
@@ -109,6 +113,16 @@ std::vector<FoldPredictions> predictions_of_folds(const CrossValidation& plan,
   for (std::size_t i = 0; i < parts.size(); ++i)
     folds.push_back({names[i], std::move(parts[i])});
   return folds;
+}
+
+/// The ensemble predicts in place of the best trial, whose metrics on the test rows are kept
+/// beside.
+void measure_ensemble(const EvaluatedOutputs::Evaluated& evaluated, EnsembleResult& ensemble,
+                      FitResult& training) {
+  if (training.test)
+    ensemble.best_trial_test = std::move(training.test->metrics);
+  training.test = evaluated.result;
+  training.test->loss = Number::undefined(kNoLossOfEnsemble);
 }
 
 /// Of the rows that measure the model, or of all folds together.
@@ -131,8 +145,7 @@ void add_decision_tables(const RunParts& run, const std::vector<FoldPredictions>
 
 /// The chosen fit's result, and what the folds came to together.
 RunResult result_of_fits(const RunParts& run, const CrossValidation& plan,
-                         const EvaluatedOutputs& outputs,
-                         const std::vector<FoldPredictions>& kept) {
+                         const EvaluatedOutputs& outputs) {
   const std::vector<CompletedFit>& folds = plan.folds();
   RunResult result;
   const FitResult& chosen = !plan.plan().refit           ? result_of(plan, outputs, 0)
@@ -167,7 +180,6 @@ RunResult result_of_fits(const RunParts& run, const CrossValidation& plan,
     if (result.training.validation)
       result.training.validation->tables.clear();
   }
-  add_decision_tables(run, kept, result);
   result.outputs = outputs.record();
   result.baselines = baseline_results(plan);
   result.plan = plan_record(run.components().split_request(), plan.plan());
@@ -265,8 +277,14 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
   const bool are_pooled = ensemble != nullptr && ensemble->predictions();
   const EvaluatedOutputs outputs(run, made_by, plan,
                                  are_pooled ? &*ensemble->predictions() : nullptr);
-  const std::vector<FoldPredictions> kept = predictions_of_folds(plan, outputs);
-  RunResult result = result_of_fits(run, plan, outputs, kept);
+  std::optional<EvaluatedOutputs::Evaluated> of_ensemble;
+  if (const auto tested = are_pooled ? ensemble->tested() : std::nullopt)
+    of_ensemble = outputs.evaluate(tested->predictions, tested->fitted_metrics);
+  const std::vector<FoldPredictions> kept = predictions_of_folds(plan, outputs, of_ensemble);
+  RunResult result = result_of_fits(run, plan, outputs);
+  if (of_ensemble)
+    measure_ensemble(*of_ensemble, *members, result.training);
+  add_decision_tables(run, kept, result);
   if (study != nullptr)
     result.search = study->record();
   if (ensemble != nullptr) {

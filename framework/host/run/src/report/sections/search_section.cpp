@@ -145,10 +145,14 @@ Json overview_card(const SearchRecord& search) {
                         "draws other random numbers than the trial did."
                       : "No trial is complete, so there are no values to compare.")};
   if (!members.is_null()) {
+    const bool is_tested = !search.result->ensemble->best_trial_test.empty();
     blocks.push_back(
-        note("The ensemble predicts in place of the best trial: predict, evaluate and runs export "
-             "use it. The result above, and the model in this report, are those of the best trial "
-             "alone."));
+        note(std::string("The ensemble predicts in place of the best trial: predict, evaluate and "
+                         "runs export use it. ") +
+             (is_tested ? "The test rows above measure the ensemble. Everything else, and the "
+                          "model in this report, are those of the best trial alone."
+                        : "The result above, and the model in this report, are those of the best "
+                          "trial alone.")));
   }
   if (search.result->asynchronous) {
     blocks.push_back(

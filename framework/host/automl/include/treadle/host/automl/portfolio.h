@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@ struct Family {
   /// it.
   nlohmann::json model;
   /// Other values of the document that go with it, by path. "$loss" stands for the loss of the
-  /// task.
+  /// task; null leaves the value out. Dimensions of all families within such a value are not its.
   nlohmann::json with = nlohmann::json::object();
   nlohmann::json space = nlohmann::json::object();
   /// Values of its first trial, by path; what it leaves out is drawn. Null: it has none, as those
@@ -50,15 +51,26 @@ class Portfolio {
   const nlohmann::json& task(std::string_view name) const;
   /// Keys of `search` beside those that depend on the table.
   const nlohmann::json& search() const { return search_; }
-  /// Slots that are the same for all families.
-  const nlohmann::json& document() const { return document_; }
+
+  struct LeftOut {
+    std::string family;
+    std::string component;  ///< that no plugin offers
+  };
+  /// Takes out families with a component that no plugin offers.
+  std::vector<LeftOut> leave_out_unless(
+      const std::function<bool(const std::string& component)>& has_component);
 
   /// Those with these names; all for none. Throws UsageError for a name that no family has.
   std::vector<Family> families_named(const std::vector<std::string>& names) const;
 
-  /// The space of a search over some families, for a task: a choice of `model`, and each dimension
-  /// with the families that have it. Throws DocumentError where families contradict each other.
-  nlohmann::json space_of(const std::vector<Family>& families, std::string_view task) const;
+  /// The document that a search over some families starts from, for a task: what all have in
+  /// common, with the model of one of them.
+  nlohmann::json document_of(const std::vector<Family>& families, std::string_view task) const;
+  /// The space of such a search: a choice of `model`, and each dimension with the families that
+  /// have it. `common`: dimensions of all families, beside those of the portfolio. Throws
+  /// DocumentError where families contradict each other.
+  nlohmann::json space_of(const std::vector<Family>& families, std::string_view task,
+                          const nlohmann::json& common = nlohmann::json::object()) const;
   /// The points that such a search begins with: one for each family that has a start, in order.
   static nlohmann::json starts_of(const std::vector<Family>& families);
 

@@ -23,6 +23,9 @@ struct EnsembleResult {
   std::string pool;          ///< what is averaged: "linear", of probabilities, or "logarithmic"
   nlohmann::json intercept;  ///< null: none
   std::vector<Member> members;
+  /// Of the best trial alone, on the test rows; those of the ensemble are the run's. Empty without
+  /// test rows.
+  std::vector<MetricValue> best_trial_test = {};
 };
 
 /// The result of a hyperparameter search.
