@@ -66,6 +66,7 @@ void describe(F& f, Of<F, ModelInfo> model) {
   f("version", model.version);
   f("architecture", model.architecture);
   f("parameter_count", model.parameter_count);
+  f.if_any("weight_bytes", model.weight_bytes);
   f("input_shape", model.input_shape);
   f("output_shape", model.output_shape);
   f.unless_default("execution", model.execution);
@@ -135,6 +136,21 @@ void describe(F& f, Of<F, StructureResult> structure) {
   f("choices", structure.choices);
 }
 
+template <typename F>
+void describe(F& f, Of<F, Milestone> milestone) {
+  f("level", milestone.level);
+  f("value", milestone.value);
+  f("epoch", milestone.epoch);
+  f("seconds", milestone.seconds);
+}
+
+template <typename F>
+void describe(F& f, Of<F, Milestones> milestones) {
+  f("metric", milestones.metric);
+  f.either("of", milestones.are_shares, "way", "value");
+  f("reached", milestones.reached);
+}
+
 /// Of what all folds have in common.
 template <typename F>
 void model_fields(F& f, Of<F, FitResult> result) {
@@ -158,6 +174,7 @@ void training_fields(F& f, Of<F, FitResult> result) {
   f("weights", result.weights);
   f("rows", result.rows);
   f.if_any("structures", result.structures);
+  f.if_any("milestones", result.milestones);
   f.if_any("prequential", result.prequential);
   f.object("validation", result.validation, [](F& g, Of<F, EvaluationResult> evaluation) {
     evaluation_fields(g, evaluation, "validation_time_seconds");

@@ -14,6 +14,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/core/components/module_state.h>
 #include <treadle/core/model/abilities/counts_forward.h>
+#include <treadle/core/model/tensor_spec.h>
 #include <treadle/tensor/task_random.h>
 
 namespace treadle::internal {
@@ -51,6 +52,10 @@ ModelInfo model_info(const DocumentComponents& components, Fit& fit) {
   info.architecture = workflow.resolved.at("model");
   for (const at::Tensor& parameter : distinct_parameters(fit.model()))
     info.parameter_count += parameter.numel();
+  for (const auto& [name, tensor] : module_state(fit.model()).tensors()) {
+    info.weight_bytes[TensorSpec({}, tensor.scalar_type()).dtype_text()] +=
+        static_cast<std::int64_t>(tensor.nbytes());
+  }
   for (const PortSpec& port : fit.model_spec().inputs)
     info.input_shape[port.name] = port.shape;
   for (const OutputSpec& port : fit.model_spec().outputs)

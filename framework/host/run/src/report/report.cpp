@@ -59,6 +59,7 @@ nlohmann::json report_document(const ReportInput& given) {
   if (!epochs.is_null())
     document["epochs"] = epochs;
   append(blocks, report::curves(epochs, numbers));
+  blocks.push_back(report::milestones(result));
   append(blocks, report::result_tables(result, numbers));
   blocks.push_back(report::model_parts(input.model));
   blocks.push_back(report::record("data", result.data));

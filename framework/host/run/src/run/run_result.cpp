@@ -216,6 +216,21 @@ void add_facts_of_run(RunParts& run, const ProcessFacts& facts, RunResult& resul
   result.extensions = run.workflow().resolved.value("extensions", nlohmann::json::object());
 }
 
+/// Of the training that the run's model is from.
+void add_milestones(const std::vector<TrainingCurve>& curves, RunResult& result) {
+  const auto curve = std::find_if(curves.begin(), curves.end(), [&](const TrainingCurve& one) {
+    return one.fit == result.training.name;
+  });
+  if (curve == curves.end() || !result.has_model())
+    return;
+  const std::vector<MetricValue>& metrics = result.metrics();
+  Milestones milestones =
+      milestones_of(*curve, metrics.empty() ? MetricValue{"loss", {}, Direction::kLowerIsBetter}
+                                            : metrics.front());
+  if (!milestones.reached.empty())
+    result.training.milestones = std::move(milestones);
+}
+
 void move_tables_out(const RunFolder& folder, RunResult& result) {
   const auto move = [&](std::vector<ResultTable>& tables, const std::filesystem::path& place) {
     move_large_tables(tables, folder.path(), place);
@@ -293,8 +308,10 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
   }
   add_facts_of_run(run, facts, result);
   saying_how_to_go_on(run.folder, [&] { run.log.finish(names); });
-  const ReportInput report{run.workflow().name, result, run.workflow().resolved,
-                           run.log.curves(names), plan.chosen().drawing};
+  std::vector<TrainingCurve> curves = run.log.curves(names);
+  add_milestones(curves, result);
+  const ReportInput report{run.workflow().name, result, run.workflow().resolved, std::move(curves),
+                           plan.chosen().drawing};
   saying_how_to_go_on(run.folder, [&] {
     if (study != nullptr) {
       write_file_atomically(RunFolder::best_document_of(run.folder.path()),

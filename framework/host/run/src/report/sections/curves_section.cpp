@@ -120,4 +120,25 @@ List curves(const Json& epochs, const Numbers& numbers) {
       card("Epochs", {Json{{"block", "epochs"}}}, /*is_folded=*/true)};
 }
 
+Json milestones(const RunResult& result) {
+  const std::optional<Milestones>& milestones = result.training.milestones;
+  if (!milestones)
+    return {};
+  List rows;
+  for (const Milestone& one : milestones->reached) {
+    rows.push_back(List{milestones->are_shares ? as("share", one.level) : Json(one.level),
+                        one.value, one.epoch, as("seconds", one.seconds)});
+  }
+  return card(
+      "Milestones",
+      {table({milestones->are_shares ? "of the way" : "at least",
+              "validation " + milestones->metric, "epoch", "training time"},
+             std::move(rows)),
+       note(milestones->are_shares
+                ? "The first epoch in which the metric had come so far from its first value to its "
+                  "best one."
+                : "The first epoch in which the metric was so good.")},
+      /*is_folded=*/true);
+}
+
 }  // namespace treadle::report

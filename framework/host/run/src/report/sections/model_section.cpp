@@ -29,13 +29,14 @@ Json parts_table(const std::vector<std::vector<std::string>>& parts) {
 }  // namespace
 
 Json model_card(const RunResult& result) {
-  List rows =
-      facts_in(to_json(result.training.model_info), {{"name", "name", "setting"},
-                                                     {"version", "version", "setting"},
-                                                     {"architecture", "architecture", "setting"},
-                                                     {"parameters", "parameter_count", "count"},
-                                                     {"input shape", "input_shape", "shape"},
-                                                     {"output shape", "output_shape", "shape"}});
+  List rows = facts_in(to_json(result.training.model_info),
+                       {{"name", "name", "setting"},
+                        {"version", "version", "setting"},
+                        {"architecture", "architecture", "setting"},
+                        {"parameters", "parameter_count", "count"},
+                        {"bytes of weights", "weight_bytes", "setting"},
+                        {"input shape", "input_shape", "shape"},
+                        {"output shape", "output_shape", "shape"}});
   return card("Model", {facts(std::move(rows)),
                         result.has_model() ? kept_weights(result.training.weights) : Json()});
 }

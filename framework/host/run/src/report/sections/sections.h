@@ -31,6 +31,9 @@ Json epochs_of(const ReportInput& input, const Numbers& numbers);
 /// The charts of the curves and the table of the epochs, which show epochs_of().
 List curves(const Json& epochs, const Numbers& numbers);
 
+/// When the training got how far; null without validation rows.
+Json milestones(const RunResult& result);
+
 /// Confusion matrices, numbers by class, forecasts, residuals, and any table that a metric of a
 /// plugin added.
 List result_tables(const RunResult& result, const Numbers& numbers);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/number.h>
+#include <treadle/host/record/milestones.h>
 
 /// The result of one training. docs/guide/results.md describes these values for readers of
 /// result.json, where each has the name of its member.
@@ -72,8 +73,9 @@ struct ModelInfo {
   std::string version;
   nlohmann::json architecture;  ///< the document's "model"
   std::int64_t parameter_count = 0;
-  Shapes input_shape;     ///< by port, without the batch
-  Shapes output_shape;    ///< likewise
+  std::map<std::string, std::int64_t> weight_bytes = {};  ///< by dtype, buffers included
+  Shapes input_shape;                                     ///< by port, without the batch
+  Shapes output_shape;                                    ///< likewise
   std::string execution;  ///< how a flow is run, where the document left it open
 };
 
@@ -155,6 +157,7 @@ struct FitResult {
   std::optional<EvaluationResult> test;
   std::optional<PrequentialResult> prequential;
   std::vector<StructureResult> structures;
+  std::optional<Milestones> milestones = {};  ///< of the document's first metric, else the loss
 
   /// The rows that measure its model: "test" where there are any, else "prequential" or
   /// "validation".
