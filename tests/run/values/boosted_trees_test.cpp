@@ -103,6 +103,38 @@ json moons(int workers = 2) {
           {"resources", {{"workers", workers}}}};
 }
 
+/// A value of `a` is missing where the class is "yes", and in no other row.
+fs::path missing_values(const fs::path& folder) {
+  const fs::path file = folder / "missing.csv";
+  std::ofstream out(file);
+  out << "a,b,y\n";
+  for (int i = 0; i < 200; ++i) {
+    const bool yes = i % 3 == 0;
+    out << (yes ? "" : std::to_string(i % 17)) << "," << i % 5 << "," << (yes ? "yes" : "no")
+        << "\n";
+  }
+  return file;
+}
+
+TEST_F(BoostedTrees, LearnFromMissingValuesAsTheyAre) {
+  const fs::path file = missing_values(workspace_.folder());
+  json document{
+      {"treadle", 1},
+      {"data", {{"use", "csv"}, {"path", file.string()}, {"target", "y"}, {"missing", "nan"}}},
+      {"model", {{"use", "gradient_boosted_trees"}, {"max_depth", 2}}},
+      {"training", {{"use", "boosting"}, {"epochs", 20}}},
+      {"metrics", {"accuracy"}}};
+  const RunOutcome outcome = run(document);
+  EXPECT_EQ(outcome.result.at("accuracy"), 1);
+  EXPECT_EQ(Predictor::load(runtime_, outcome.folder).evaluate_file(file).at("accuracy"), 1);
+
+  document["model"] = "mlp";
+  document.erase("training");
+  const std::string refusal = error_of(document);
+  EXPECT_THAT(refusal, HasSubstr("\"mlp\" takes none"));
+  EXPECT_THAT(refusal, HasSubstr("impute"));
+}
+
 TEST_F(BoostedTrees, OfFriedmanBeatScikitLearns) {
   constexpr double kReference = 1.312;
   const RunOutcome outcome = run(friedman({{"max_depth", 4}, {"learning_rate", 0.1}}, 200));

@@ -48,8 +48,7 @@ Milestones milestones_of(const TrainingCurve& curve, const MetricValue& metric) 
     return is_higher_better ? point.value : -point.value;
   };
   const auto is_share = [](const Point& point) { return point.value >= 0 && point.value <= 1; };
-  milestones.are_shares =
-      !is_higher_better || !std::all_of(points.begin(), points.end(), is_share);
+  milestones.are_shares = !is_higher_better || !std::all_of(points.begin(), points.end(), is_share);
   const double first = milestones.are_shares ? goodness(points.front()) : 0;
   double best = milestones.are_shares ? first : 1;
   for (const Point& point : points)

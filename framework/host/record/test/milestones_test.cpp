@@ -44,11 +44,11 @@ TEST(Milestones, UndefinedNumbersReachNothing) {
   EXPECT_TRUE(
       milestones_of(curve_of("auc", {unknown}), {"auc", unknown, Direction::kHigherIsBetter})
           .reached.empty());
-  EXPECT_EQ(milestones_of(curve_of("auc", {unknown, 0.15}),
-                          {"auc", 0.15, Direction::kHigherIsBetter})
-                .reached.at(0)
-                .epoch,
-            2);
+  EXPECT_EQ(
+      milestones_of(curve_of("auc", {unknown, 0.15}), {"auc", 0.15, Direction::kHigherIsBetter})
+          .reached.at(0)
+          .epoch,
+      2);
 }
 
 }  // namespace

@@ -155,12 +155,17 @@ std::vector<std::string> DocumentComponents::choices() const {
 }
 
 ModelSpec DocumentComponents::model_spec(const DataSpec& transformed) const {
+  const nlohmann::json& model = settled_.workflow.resolved.at("model").at("use");
+  const bool takes_missing = runtime_.schemas()
+                                 .find("model", model.get<std::string>())
+                                 .schema->value("x-treadle-takes-missing-values", false);
   for (const PortSpec& port : transformed.inputs) {
     for (const Column& column : port.columns) {
-      if (column.may_be_missing) {
+      if (column.may_be_missing && !takes_missing) {
         throw DataError("column \"" + column.name +
-                        "\" may have missing values, in these rows or in those to predict, and a "
-                        "model takes none; add "
+                        "\" may have missing values, in these rows or in those to predict, and " +
+                        model.dump() +
+                        " takes none; add "
                         "{\"use\": \"impute\"} to \"transforms\"");
       }
     }

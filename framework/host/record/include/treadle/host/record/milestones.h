@@ -11,8 +11,8 @@ namespace treadle {
 
 /// The first epoch in which a metric of a training was so good.
 struct Milestone {
-  /// 0.1 to 1: of a metric that is a share, such as an accuracy, the value itself; of others the part
-  /// of the way from the first value to the best one.
+  /// 0.1 to 1: of a metric that is a share, such as an accuracy, the value itself; of others the
+  /// part of the way from the first value to the best one.
   double level = 0;
   double value = 0;  ///< of the metric, after that epoch
   std::int64_t epoch = 0;
