@@ -33,9 +33,13 @@ bool is_of_many(const FitId& fit) {
 
 }  // namespace
 
-ProgressView::ProgressView(Terminal terminal, bool silent) : terminal_(terminal), silent_(silent) {
-  if (!silent_ && terminal_.can_repaint())
-    painter_ = std::jthread([this](std::stop_token stop) { keep_painting(std::move(stop)); });
+ProgressView::ProgressView(Terminal terminal, bool silent, std::chrono::milliseconds quiet)
+    : terminal_(terminal), silent_(silent), quiet_(quiet), last_line_(Clock::now()) {
+  if (silent_)
+    return;
+  painter_ = std::jthread([this](std::stop_token stop) {
+    terminal_.can_repaint() ? keep_painting(std::move(stop)) : keep_reporting(std::move(stop));
+  });
 }
 
 ProgressView::~ProgressView() {
@@ -151,6 +155,7 @@ void ProgressView::print(const std::string& line) {
     return;
   erase_live_lines();
   terminal_.write(line + "\n");
+  last_line_ = Clock::now();
 }
 
 void ProgressView::print_epoch(Training& training, const EpochSummary& summary) {
@@ -179,6 +184,23 @@ void ProgressView::keep_painting(std::stop_token stop) {
     wake_.wait_for(lock, stop, kBetweenPaints, [] { return false; });
     if (!stop.stop_requested())
       paint();
+  }
+}
+
+void ProgressView::keep_reporting(std::stop_token stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    wake_.wait_for(lock, stop, std::min<std::chrono::milliseconds>(quiet_ / 2, 1s),
+                   [] { return false; });
+    if (stop.stop_requested())
+      return;
+    const LiveState state = look();  // also where nothing is printed: rates are over some seconds
+    if (state.running.empty() || Clock::now() - last_line_ < quiet_)
+      continue;
+    const std::size_t columns = terminal_.width();
+    for (const std::string& line : state.search ? live_search(state, columns, kMostLiveLines)
+                                                : std::vector{live_line(state, columns)})
+      print(line);
   }
 }
 

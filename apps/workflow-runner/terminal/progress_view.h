@@ -20,15 +20,16 @@
 namespace treadle::cli {
 
 /// Shows a run while it happens: lines for epochs and notes and, where the terminal can repaint,
-/// one line below them that moves. Of a search it shows a line for each trial that has ended, and
-/// below them a table of what is running.
+/// one line below them that moves; elsewhere, such as in a log file, the same line whenever nothing
+/// was printed for a while. Of a search it shows a line for each trial that has ended, and below
+/// them a table of what is running.
 ///
 /// Fits are known by their paths, from when they start: a plan may grow. A thread of the view's
 /// looks at them ten times a second. Everything is under one lock.
 class ProgressView final : public RunObserver {
  public:
-  /// With `silent` it only remembers the folder.
-  ProgressView(Terminal terminal, bool silent);
+  /// With `silent` it only remembers the folder. `quiet`: how long a log is without a line.
+  ProgressView(Terminal terminal, bool silent, std::chrono::milliseconds quiet = kQuiet);
   ~ProgressView() override;
 
   /// Prints a sentence without disturbing the live line. Any thread.
@@ -41,6 +42,7 @@ class ProgressView final : public RunObserver {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kQuiet{30000};
 
   struct Training {
     FitId id;
@@ -69,12 +71,14 @@ class ProgressView final : public RunObserver {
   void erase_live_lines();
   void paint();
   void keep_painting(std::stop_token stop);
+  void keep_reporting(std::stop_token stop);
   LiveState look();
   void measure(LiveState& state);
   void measure_search(LiveState& state) const;
 
   const Terminal terminal_;
   const bool silent_;
+  const std::chrono::milliseconds quiet_;
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable_any wake_;
@@ -86,6 +90,7 @@ class ProgressView final : public RunObserver {
   std::optional<LiveSearch> search_;
   std::map<std::int64_t, std::vector<std::pair<std::string, std::string>>> params_;  // of trials
   Clock::time_point search_told_;
+  Clock::time_point last_line_;
   bool is_finished_ = false;
   std::deque<Sample> samples_;
   std::jthread painter_;

@@ -244,6 +244,19 @@ TEST(ProgressView, PrintsPlainLinesIntoAPipe) {
   EXPECT_EQ(view.folder(), "runs/iris-1");
 }
 
+TEST(ProgressView, PrintsALineIntoAPipeWhereALongEpochPrintsNone) {
+  Screen screen;
+  ProgressView view(screen.piped(), false, std::chrono::milliseconds(20));
+  const FitId fit("final", 0, 1);
+  view.fit_started(fit);
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  EXPECT_EQ(screen.text(), "");  // nothing has begun
+  view.step_completed(fit, {1, 10, 1, 100});
+  EXPECT_TRUE(screen.shows_before_long("epoch 1/10")) << screen.text();
+  EXPECT_THAT(screen.text(), Not(HasSubstr("\x1b")));
+  view.finish();
+}
+
 TEST(ProgressView, PaintsALineThatMovesOnATerminal) {
   Screen screen;
   ProgressView view(screen.terminal(), false);
