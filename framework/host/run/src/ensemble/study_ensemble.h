@@ -32,7 +32,7 @@ namespace treadle::internal {
 /// It hands everything about other fits on to the study. Trials' predictions are read from their
 /// records, whichever process they ended in, so a resumed run chooses the same members. Where a
 /// search has a time budget, members that are not trained when it is used up are left out.
-/// What an ensemble, or one of its members, predicts for rows that chose nothing.
+/// Predictions of an ensemble, or of one of its members, for the test rows.
 struct TestedEnsemble {
   KeptPredictions predictions;   ///< for the test rows
   FittedMetrics fitted_metrics;  ///< from the training rows
@@ -60,8 +60,8 @@ class StudyEnsemble final : public FitPlanner {
   /// not trained on the row; weights that were fitted to these rows are fitted anew without it.
   /// Nothing where there is no member.
   const std::optional<KeptPredictions>& predictions() const { return predictions_; }
-  /// The pooled predictions of the members for the test rows, which chose nothing. Nothing where
-  /// there is no member, or no test row.
+  /// The pooled predictions of the members for the test rows, which chose nothing; empty without
+  /// members or test rows.
   std::optional<TestedEnsemble> tested() const;
 
  private:

@@ -25,8 +25,8 @@ struct Family {
   /// that take long.
   nlohmann::json start = nullptr;
   std::int64_t max_inputs = std::numeric_limits<std::int64_t>::max();  ///< columns of the model
-  /// What a row takes in each epoch, in seconds of one core, about: what all rows take, and what
-  /// each of their columns adds. Rather of one that is slow: from it follows what is left out.
+  /// Estimated seconds of one core for a row in each epoch, and for each of its columns. Rather too
+  /// many than too few: a family that takes too long is left out.
   double row_seconds = 0;
   double column_seconds = 0;
 
@@ -63,8 +63,8 @@ class Portfolio {
   /// Those with these names; all for none. Throws UsageError for a name that no family has.
   std::vector<Family> families_named(const std::vector<std::string>& names) const;
 
-  /// The document that a search over some families starts from, for a task: what all have in
-  /// common, with the model of one of them.
+  /// The document that a search over some families starts from, for a task: the values of all
+  /// families, with the model of one.
   nlohmann::json document_of(const std::vector<Family>& families, std::string_view task) const;
   /// The space of such a search: a choice of `model`, and each dimension with the families that
   /// have it. `common`: dimensions of all families, beside those of the portfolio. Throws
