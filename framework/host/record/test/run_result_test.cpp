@@ -48,7 +48,13 @@ FitResult full_training(const std::string& name = "final") {
   fit.weights = {3, true, "validation", "recall", true};
   fit.rows = {80, 20, "hash", 0, ""};
   fit.transformed_target = true;
-  fit.model_info = {"run", "1", Json{{"use", "mlp"}}, 42, {{"features", {4}}}, {{"class", {3}}},
+  fit.model_info = {"run",
+                    "1",
+                    Json{{"use", "mlp"}},
+                    42,
+                    {{"float32", 168}},
+                    {{"features", {4}}},
+                    {{"class", {3}}},
                     ""};
   fit.forward_cost = {100, 200, 3};
   fit.validation = evaluation(0.5, {{"confusion_matrix", {"a"}, {"a"}, {{20.0}}, {}, "", 0}});
