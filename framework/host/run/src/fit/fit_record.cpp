@@ -52,7 +52,8 @@ ModelInfo model_info(const DocumentComponents& components, Fit& fit) {
   info.architecture = workflow.resolved.at("model");
   for (const at::Tensor& parameter : distinct_parameters(fit.model()))
     info.parameter_count += parameter.numel();
-  for (const auto& [name, tensor] : module_state(fit.model()).tensors()) {
+  const StateDict weights = module_state(fit.model());
+  for (const auto& [name, tensor] : weights.tensors()) {
     info.weight_bytes[TensorSpec({}, tensor.scalar_type()).dtype_text()] +=
         static_cast<std::int64_t>(tensor.nbytes());
   }
