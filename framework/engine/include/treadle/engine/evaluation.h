@@ -50,13 +50,13 @@ struct EvaluationSetup {
   Precision precision = {};      ///< the training's
   /// Null: predictions have no samples. Expects losses that draw them (DrawsSamples).
   const DrawRequest* samples = nullptr;
+  /// The stream has every so manyth batch, from that of this process's rank on, and all processes
+  /// evaluate together: see rows_to_evaluate(). Null: it has all batches.
+  ShardGroup* group = nullptr;
   /// Null: one pass. Else there are no samples, no loss, and the model keeps no state.
   const DropoutRequest* dropout = nullptr;
   /// Whether predictions have an uncertainty, as far as the loss and passes tell it.
   bool with_uncertainty = false;
-  /// The stream has every so manyth batch, from that of this process's rank on, and all processes
-  /// evaluate together: see rows_to_evaluate(). Null: it has all batches.
-  ShardGroup* group = nullptr;
 };
 
 /// The number of rows to evaluate in one batch: as many as have 256 KiB of inputs, no fewer than
