@@ -40,9 +40,9 @@ void MeanOfMembers::add(const Prediction& member, const at::Tensor& weight) {
     first_ = member;
     extras_.resize(member.extras.size());
   }
-  TREADLE_EXPECTS(member.values.defined() == first_.values.defined() &&
-                      member.extras.size() == extras_.size(),
-                  "members predict the same");
+  TREADLE_EXPECTS(
+      member.values.defined() == first_.values.defined() && member.extras.size() == extras_.size(),
+      "members predict the same");
   if (!member.values.defined())
     return;
   const bool are_numbers = member.kind == TargetKind::kNumbers;
@@ -69,7 +69,7 @@ void MeanOfMembers::add(const Prediction& member, const at::Tensor& weight) {
     first_.crossed = first_.crossed.logical_or(member.crossed);
 
   const Prediction::Uncertainty& own = member.uncertainty;
-  const at::Tensor aleatoric = are_numbers              ? square_if_defined(own.aleatoric)
+  const at::Tensor aleatoric = are_numbers               ? square_if_defined(own.aleatoric)
                                : own.aleatoric.defined() ? exact(own.aleatoric)
                                                          : entropy(member.kind, x);
   if (aleatoric.defined())

@@ -48,7 +48,7 @@ class MeanOfMembers {
     at::Tensor epistemic;  // of the members' own, likewise; undefined: none has one
   };
 
-  Prediction first_;  // without what is summed
+  Prediction first_;    // without what is summed
   at::Tensor weights_;  // their sum so far
   Sums sums_;
   std::vector<at::Tensor> extras_;
