@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
@@ -117,8 +117,7 @@ TEST(EvaluateWithDropout, HasTheSameBitsForAnyWorkersAndOneBatchAlone) {
 
   EXPECT_TRUE(at::equal(one.values, three.values));
   EXPECT_TRUE(at::equal(one.uncertainty.epistemic, three.uncertainty.epistemic));
-  EXPECT_FALSE(
-      at::equal(one.values, dropped_out(model, dropout_request(8), 1).front().values));
+  EXPECT_FALSE(at::equal(one.values, dropped_out(model, dropout_request(8), 1).front().values));
   EXPECT_TRUE(at::equal(model.norm->running_mean, statistics));
   EXPECT_TRUE(model.dropout->is_training());
 

@@ -48,15 +48,17 @@ class Uncertainties : public ::testing::Test {
   }
   Predictor trained(const Json& document) { return Predictor::load(runtime_, run(document)); }
 
-  /// Classes by two numbers, or a number by them: rows for several batches of a prediction.
-  void write_rows(const std::string& target) {
+  /// Classes by two numbers and some noise, or a number by them.
+  void write_rows(const std::string& target, int count = 2500) {
     std::ofstream file(path("rows.csv"));
     file << "a,b,y\n";
-    for (int i = 0; i < 2500; ++i) {
+    for (int i = 0; i < count; ++i) {
       const double a = std::sin(i);
       const double b = std::cos(3.0 * i);
+      const double noise = std::sin(11.7 * i);
       file << a << "," << b << ",";
-      target == "class" ? file << (a + b > 0 ? "up" : "down") : file << 40 + 20 * (a - b);
+      target == "class" ? file << (a * b + 0.3 * noise > 0 ? "up" : "down")
+                        : file << 40 + 20 * (a - b) + noise;
       file << "\n";
     }
   }
@@ -156,14 +158,21 @@ TEST_F(Uncertainties, OfNumbersAreInTheUnitsOfTheData) {
 }
 
 TEST_F(Uncertainties, OfAnEnsembleAreThoseOfItsMembers) {
-  write_rows("class");
+  write_rows("class", 120);
   Json given = document(R"("cross_entropy")", R"({"use": "mlp", "hidden": [4]})");
+  given["optimizer"] = {{"use", "adamw"}, {"learning_rate", 0.03}};
+  given["training"] = {{"use", "standard"}, {"epochs", 6}, {"batch_size", 16}};
+  given["validation"] = {{"use", "k_fold"}, {"folds", 3}};
   given["metrics"] = {"log_loss"};
   given["search"] = Json::parse(R"({
-    "tuner": "grid", "trials": 3, "objective": "log_loss", "ensemble": {"size": 6, "initial": 3},
-    "space": {"model.hidden": {"choice": [[4], [8], [12]]}}})");
+    "tuner": "grid", "trials": 4, "objective": "log_loss", "ensemble": {"size": 8},
+    "space": {"model.hidden": {"choice": [[12], [14], [16], [18]]}}})");
   const fs::path folder = run(given);
-  const Json members = Json::parse(read_file(folder / "ensemble.json")).at("members");
+  const Json ensemble = Json::parse(read_file(folder / "ensemble.json"));
+  const Json members = ensemble.at("members");
+  const Json& means = ensemble.at("uncertainty");
+  EXPECT_NEAR(means.at("total").get<double>(),
+              means.at("aleatoric").get<double>() + means.at("epistemic").get<double>(), 1e-6);
   ASSERT_GE(members.size(), 2U);
   const at::Tensor rows = at::randn({50, 2}, make_generator(1));
   at::Tensor mean;
@@ -171,8 +180,7 @@ TEST_F(Uncertainties, OfAnEnsembleAreThoseOfItsMembers) {
   for (const Json& member : members) {
     const fs::path of_member = folder / member.at("path").get<std::string>();
     const double weight = member.at("weight").get<double>();
-    const at::Tensor p =
-        Predictor::load(runtime_, of_member).predict(rows).values.to(at::kDouble);
+    const at::Tensor p = Predictor::load(runtime_, of_member).predict(rows).values.to(at::kDouble);
     mean = mean.defined() ? mean + p * weight : p * weight;
     const at::Tensor entropy = total_entropy(p) * weight;
     aleatoric = aleatoric.defined() ? aleatoric + entropy : entropy;
@@ -194,9 +202,9 @@ TEST_F(Uncertainties, OfAnEnsembleAreThoseOfItsMembers) {
 
 TEST_F(Uncertainties, OfMembersOfOneModelNeedNoSearch) {
   write_rows("class");
-  const Predictor predictor = trained(
-      document(R"({"use": "ensemble", "members": 4, "loss": "cross_entropy"})",
-               R"({"use": "flow", "flow": [{"use": "graph", "builder": {"use": "tabm", "num_layers": 1, "width": 8}}]})"));
+  const Predictor predictor = trained(document(
+      R"({"use": "ensemble", "members": 4, "loss": "cross_entropy"})",
+      R"({"use": "flow", "flow": [{"use": "graph", "builder": {"use": "tabm", "num_layers": 1, "width": 8}}]})"));
   const Prediction::Uncertainty of =
       predictor.predict(at::randn({50, 2}, make_generator(1)), {.uncertainty = kUncertain})
           .uncertainty;
@@ -214,10 +222,10 @@ TEST_F(Uncertainties, ThatAModelCannotTellAreRefusedWithWhatToDo) {
     EXPECT_FALSE(fs::exists(path("out.csv")));
   };
 
-  refused(plain, kUncertain,
-          "target \"y\" is predicted by one model with loss \"cross_entropy\"");
-  refused(plain, kPasses, "the model has no dropout, so all passes would predict the same; train "
-                          "it with a dropout above 0");
+  refused(plain, kUncertain, "target \"y\" is predicted by one model with loss \"cross_entropy\"");
+  refused(plain, kPasses,
+          "the model has no dropout, so all passes would predict the same; train "
+          "it with a dropout above 0");
   refused(plain, {.dropout_passes = 1}, "the number of passes with dropout is from 2 to 10000");
 
   Json calibrated = document(R"("cross_entropy")", kWithDropout);

@@ -67,8 +67,7 @@ void expect_close(const at::Tensor& actual, const at::Tensor& expected, double w
 // /usr/bin/python3 framework/core/test/validation/mean_of_members_reference.py (NumPy 1.24), here
 // and below.
 TEST(MeanOfMembers, HasTheEntropiesOfNumPyForClasses) {
-  const Prediction mean =
-      mean_of(TargetKind::kClasses, at::softmax(numbers(), -1), weights());
+  const Prediction mean = mean_of(TargetKind::kClasses, at::softmax(numbers(), -1), weights());
 
   expect_close(mean.uncertainty.total, vector({1.0526580956797753, 1.0986007328486183,
                                                0.9975503610348099, 1.0894173248853565}));
@@ -79,8 +78,7 @@ TEST(MeanOfMembers, HasTheEntropiesOfNumPyForClasses) {
 }
 
 TEST(MeanOfMembers, HasTheEntropiesOfNumPyForEachLabel) {
-  const Prediction mean =
-      mean_of(TargetKind::kLabels, at::sigmoid(numbers()), weights_of_each());
+  const Prediction mean = mean_of(TargetKind::kLabels, at::sigmoid(numbers()), weights_of_each());
 
   expect_close(mean.uncertainty.total.mean(0),
                vector({0.6803234041836828, 0.6388243331795247, 0.6095900961765545}));
@@ -96,8 +94,7 @@ TEST(MeanOfMembers, HasTheDeviationsOfNumPyForNumbers) {
                                     .add(0.5)
                                     .view({kMembers, kRows, kWidth});
 
-  const Prediction mean =
-      mean_of(TargetKind::kNumbers, numbers(), weights_of_each(), deviations);
+  const Prediction mean = mean_of(TargetKind::kNumbers, numbers(), weights_of_each(), deviations);
 
   expect_close(mean.values.mean(0),
                vector({-0.15251693947300943, 0.3917907188757391, -0.4254084370483874}));
@@ -139,8 +136,7 @@ TEST(MeanOfMembers, KeepsTheDigitsOfNumbersFarFromZero) {
 TEST(MeanOfMembers, OfCertainMembersThatDisagreeIsEpistemicAlone) {
   const at::Tensor certain = vector({1, 0, 0, 1}).view({2, 1, 2});
 
-  const Prediction mean =
-      mean_of(TargetKind::kClasses, certain, at::ones({2, 1}, at::kDouble));
+  const Prediction mean = mean_of(TargetKind::kClasses, certain, at::ones({2, 1}, at::kDouble));
 
   EXPECT_NEAR(mean.uncertainty.epistemic.item<double>(), std::log(2.0), 1e-15);
   EXPECT_EQ(mean.uncertainty.aleatoric.item<double>(), 0);

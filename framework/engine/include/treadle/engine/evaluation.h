@@ -55,7 +55,7 @@ struct EvaluationSetup {
   ShardGroup* group = nullptr;
   /// Null: one pass. Else there are no samples, no loss, and the model keeps no state.
   const DropoutRequest* dropout = nullptr;
-  /// Whether predictions have an uncertainty, as far as the loss and passes tell it.
+  /// Whether predictions have an uncertainty, as far as the loss and passes give it.
   bool with_uncertainty = false;
 };
 

@@ -32,7 +32,7 @@
 
 namespace treadle::internal {
 
-/// What is predicted beside the values. Borrowed; may be null.
+/// Requests beside the values of a prediction. Borrowed; may be null.
 struct FurtherPredictions {
   const engine::DrawRequest* samples = nullptr;
   const engine::DropoutRequest* dropout = nullptr;

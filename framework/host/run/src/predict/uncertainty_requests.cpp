@@ -3,16 +3,11 @@
 #include <cstdint>
 #include <string>
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/ones_like.h>
-#include <ATen/ops/where.h>
-
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/random.h>
 #include <treadle/core/model/abilities/keeps_state.h>
 #include <treadle/core/training/predicts_uncertainty.h>
-#include <treadle/core/validation/mean_of_members.h>
 
 #include "predict/draw_requests.h"
 
@@ -70,7 +65,7 @@ void expect_uncertainty(const UncertaintyOptions& uncertainty, const SampleOptio
       continue;
     throw UsageError("target " + quote_text(objective.targets()[target].name) +
                      " is predicted by one model with " + loss->origin() +
-                     ", which does not tell how uncertain it is; predict with passes of Monte "
+                     ", which predicts no uncertainty; predict with passes of Monte "
                      "Carlo dropout, search with an \"ensemble\", or train with the loss of a "
                      "distribution");
   }
@@ -92,15 +87,5 @@ Requests::Requests(const SampleOptions& samples, const UncertaintyOptions& uncer
     : samples(request_of(samples)),
       dropout(request_of(uncertainty)),
       uncertainty(uncertainty.is_requested || dropout != nullptr) {}
-
-Prediction::Uncertainty pooled_uncertainty(const PredictionPool& pool,
-                                           std::span<const Prediction> members) {
-  const at::Tensor sums = pool.weights.sum(0, /*keepdim=*/true);
-  const at::Tensor shares = at::where(sums > 0, pool.weights, at::ones_like(pool.weights));
-  MeanOfMembers mean;
-  for (std::size_t m = 0; m < members.size(); ++m)
-    mean.add(members[m], shares[static_cast<std::int64_t>(m)]);
-  return mean.uncertainty();
-}
 
 }  // namespace treadle::internal

@@ -1,13 +1,10 @@
 #pragma once
 
 #include <memory>
-#include <span>
 
-#include <treadle/core/validation/predictions.h>
 #include <treadle/engine/evaluation.h>
 #include <treadle/host/run/predictor.h>
 
-#include "model/prediction_pool.h"
 #include "predict/restored_model.h"
 
 namespace treadle::internal {
@@ -30,11 +27,5 @@ struct Requests {
 
   FurtherPredictions further() const { return {samples.get(), dropout.get(), uncertainty}; }
 };
-
-/// Of an ensemble, whose members' shares are the weights of its pool, divided by their sum; equal
-/// ones for a number or label for which all are 0. That of a logarithmic pool is that of the mean
-/// with these shares, too.
-Prediction::Uncertainty pooled_uncertainty(const PredictionPool& pool,
-                                           std::span<const Prediction> members);
 
 }  // namespace treadle::internal

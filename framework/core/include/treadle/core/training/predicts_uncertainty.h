@@ -9,7 +9,7 @@
 
 namespace treadle {
 
-/// A loss whose outputs tell how uncertain a prediction is: the parameters of a distribution, or
+/// A loss whose outputs have the uncertainty of a prediction: parameters of a distribution, or
 /// the predictions of several members.
 ///
 /// An optional ability of a Loss (`loss.ask<PredictsUncertainty>()`). Const functions are called
@@ -21,7 +21,7 @@ class PredictsUncertainty {
   virtual ~PredictsUncertainty();
 
   /// Shapes and units as Prediction::Uncertainty has them, for numbers those of the outputs. What
-  /// the outputs do not tell stays undefined. `outputs` are as Loss::outputs_for() returned them,
+  /// the outputs do not have stays undefined. `outputs` are as Loss::outputs_for() returned them,
   /// without gradients.
   Prediction::Uncertainty uncertainty(const std::vector<at::Tensor>& outputs) const {
     return do_uncertainty(outputs);

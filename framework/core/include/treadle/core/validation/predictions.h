@@ -46,7 +46,7 @@ struct Prediction {
   at::Tensor samples = {};
 
   /// How uncertain the prediction is, and why. Aleatoric: noise in the data, which further training
-  /// rows do not remove; epistemic: what the models would have to learn from further rows.
+  /// rows do not remove; epistemic: the disagreement of models, which further rows do remove.
   ///
   /// Classes, distributions and labels: entropies in nats, [B, positions...], of labels
   /// [B, positions..., C]; total = aleatoric + epistemic. Numbers: standard deviations, shaped and
