@@ -158,10 +158,10 @@ TEST_F(Uncertainties, OfNumbersAreInTheUnitsOfTheData) {
 }
 
 TEST_F(Uncertainties, OfAnEnsembleAreThoseOfItsMembers) {
-  write_rows("class", 120);
+  write_rows("class", 240);
   Json given = document(R"("cross_entropy")", R"({"use": "mlp", "hidden": [4]})");
   given["optimizer"] = {{"use", "adamw"}, {"learning_rate", 0.03}};
-  given["training"] = {{"use", "standard"}, {"epochs", 6}, {"batch_size", 16}};
+  given["training"] = {{"use", "standard"}, {"epochs", 12}, {"batch_size", 16}};
   given["validation"] = {{"use", "k_fold"}, {"folds", 3}};
   given["metrics"] = {"log_loss"};
   given["search"] = Json::parse(R"({
