@@ -108,6 +108,7 @@
 #include <treadle/core/training/training_workflow.h>
 #include <treadle/core/validation/cross_validator.h>
 #include <treadle/core/validation/leaks.h>
+#include <treadle/core/validation/mean_of_members.h>
 #include <treadle/core/validation/metric_computer.h>
 #include <treadle/core/validation/output_stage.h>
 #include <treadle/core/validation/predictions.h>
