@@ -87,7 +87,9 @@ PatchEncoderLayer::PatchEncoderLayer(const Config& config, const LayerSpec& spec
     : width_(patches_in(spec).width()),
       heads_(config.get<std::int64_t>("num_heads")),
       dropout_(config.get<double>("dropout")),
-      attention_dropout_(config.get<double>("attention_dropout")) {
+      attention_dropout_(config.get<double>("attention_dropout")),
+      dropouts_(register_module(
+          "dropouts", std::make_shared<Dropouts>(dropout_ > 0 || attention_dropout_ > 0))) {
   const TensorSpec& patches = patches_in(spec);
   if (width_ % heads_ != 0) {
     config.fail("num_heads", "must divide the width " + std::to_string(width_) +
@@ -150,7 +152,7 @@ at::Tensor PatchEncoderLayer::normed(Norm& norm, const at::Tensor& rows) const {
 }
 
 at::Tensor PatchEncoderLayer::dropped(const at::Tensor& values, double rate) const {
-  return is_training() && rate > 0 ? at::dropout(values, rate, /*train=*/true) : values;
+  return dropouts_->is_training() && rate > 0 ? at::dropout(values, rate, /*train=*/true) : values;
 }
 
 at::Tensor PatchEncoderLayer::forward(const Inputs& inputs, LayerContext& context) {

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
+#include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/abilities/gathers_statistics.h>
 #include <treadle/core/model/abilities/names_outputs.h>
 #include <treadle/core/model/layer.h>
@@ -79,6 +81,15 @@ class PatchEncoderLayer final : public Layer, public NamesOutputs, public Gather
     at::Tensor bias;
     RunningStatistics statistics;
   };
+  /// Has the mode of the dropouts; the layer's own is that of its batch norms.
+  class Dropouts final : public torch::nn::Module, public DrawsInTraining {
+   public:
+    explicit Dropouts(bool draw) : draw_(draw) {}
+    bool draws_in_training() const override { return draw_; }
+
+   private:
+    bool draw_;
+  };
   Linear linear(const std::string& name, std::int64_t out, std::int64_t in, c10::ScalarType dtype);
   Norm norm(const std::string& name, c10::ScalarType dtype);
   /// Of rows [N, width].
@@ -89,6 +100,7 @@ class PatchEncoderLayer final : public Layer, public NamesOutputs, public Gather
   std::int64_t heads_;
   double dropout_;
   double attention_dropout_;
+  std::shared_ptr<Dropouts> dropouts_;
   Linear in_;
   Linear out_;
   Linear linear1_;

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/config.h>
+#include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/abilities/names_outputs.h>
 #include <treadle/core/model/layer.h>
 
@@ -42,12 +43,13 @@ struct GatedResidual {
 };
 
 /// A layer of one such network.
-class GatedResidualNetwork final : public Layer {
+class GatedResidualNetwork final : public Layer, public DrawsInTraining {
  public:
   GatedResidualNetwork(const Config& config, const LayerSpec& spec);
 
   /// The stream [B, ..., in], and a context as the reference where there is one.
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  bool draws_in_training() const override { return dropout_ > 0; }
 
  private:
   double dropout_;
@@ -56,11 +58,12 @@ class GatedResidualNetwork final : public Layer {
 
 /// A gated residual connection, norm(reference + glu(gate(drop(x)))): equation (17) and its like.
 /// The stream [B, ..., in] and the reference [B, ..., width] to [B, ..., width]. "gate", "norm".
-class GatedAddNorm final : public Layer {
+class GatedAddNorm final : public Layer, public DrawsInTraining {
  public:
   GatedAddNorm(const Config& config, const LayerSpec& spec);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  bool draws_in_training() const override { return dropout_ > 0; }
 
  private:
   double dropout_;
@@ -75,12 +78,13 @@ class GatedAddNorm final : public Layer {
 ///
 /// "weights_*" are those of the network that computes the weights, from [variables * width];
 /// "variables_*" those of the variables' networks, one below the other: [variables, out, in].
-class VariableSelection final : public Layer, public NamesOutputs {
+class VariableSelection final : public Layer, public NamesOutputs, public DrawsInTraining {
  public:
   VariableSelection(const Config& config, const LayerSpec& spec);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::vector<std::string> output_names() const override { return {"weights"}; }
+  bool draws_in_training() const override { return dropout_ > 0; }
 
  private:
   double dropout_;
@@ -95,11 +99,12 @@ class VariableSelection final : public Layer, public NamesOutputs {
 /// gradients end at every step of time it runs step by step.
 ///
 /// "encoder_weight_ih_l0", "decoder_weight_ih_l0" and so on, as torch.nn.LSTM.
-class LstmEncoderDecoder final : public Layer {
+class LstmEncoderDecoder final : public Layer, public DrawsInTraining {
  public:
   LstmEncoderDecoder(const Config& config, const LayerSpec& spec);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  bool draws_in_training() const override { return layers_ > 1 && dropout_ > 0; }
 
  private:
   std::vector<at::Tensor> weights_of(const std::string& name, std::int64_t width,
@@ -118,12 +123,13 @@ class LstmEncoderDecoder final : public Layer {
 ///
 /// "query_weight" and "key_weight" [width, width], "value_weight" [width / heads, width],
 /// "out_weight" [width, width / heads], without biases as in the authors' code.
-class InterpretableAttention final : public Layer, public NamesOutputs {
+class InterpretableAttention final : public Layer, public NamesOutputs, public DrawsInTraining {
  public:
   InterpretableAttention(const Config& config, const LayerSpec& spec);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::vector<std::string> output_names() const override { return {"attention"}; }
+  bool draws_in_training() const override { return dropout_ > 0; }
 
  private:
   std::int64_t heads_;

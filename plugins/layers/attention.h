@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/abilities/keeps_state.h>
 #include <treadle/core/model/abilities/names_outputs.h>
 #include <treadle/core/model/abilities/takes_indices.h>
@@ -37,7 +38,11 @@ namespace treadle::layers {
 /// keys of the calls before, which state() keeps as "keys_and_values" [B, 2, kv_heads, positions,
 /// d], turned already; of a window no more than it reaches. Row i continues row i; a call with
 /// fewer rows continues the first of them. It then ignores segments: each row is one document.
-class Attention final : public Layer, public TakesIndices, public NamesOutputs, public KeepsState {
+class Attention final : public Layer,
+                        public TakesIndices,
+                        public NamesOutputs,
+                        public KeepsState,
+                        public DrawsInTraining {
  public:
   static void check(const Config& config);
   Attention(const Config& config, const LayerSpec& spec);
@@ -45,6 +50,7 @@ class Attention final : public Layer, public TakesIndices, public NamesOutputs, 
   bool takes_indices(std::size_t index) const override { return roles_.takes_indices(index); }
   std::vector<std::string> output_names() const override;
   bool keeps_state() const override { return has_cache_; }
+  bool draws_in_training() const override { return dropout_ > 0; }
 
  private:
   struct Heads {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 
@@ -17,12 +18,13 @@ enum class Drops {
 /// evaluation nothing happens. Srivastava et al. (2014). A rate of 1 gives zeros without a
 /// gradient.
 template <Drops kDrops>
-class Dropout final : public Layer, public Lowerable {
+class Dropout final : public Layer, public Lowerable, public DrawsInTraining {
  public:
   Dropout(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  bool draws_in_training() const override { return rate_ > 0; }
 
  private:
   double rate_;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
 
@@ -18,12 +19,13 @@ struct GateActivation;
 ///
 /// "gate_weight" and "up_weight" [hidden_features, in], "down_weight" [out_features,
 /// hidden_features], and a bias for each. Dropout acts on what "down" takes.
-class GatedFeedForward final : public Layer, public Lowerable {
+class GatedFeedForward final : public Layer, public Lowerable, public DrawsInTraining {
  public:
   GatedFeedForward(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  bool draws_in_training() const override { return dropout_ > 0; }
 
  private:
   struct Map {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/abilities/names_outputs.h>
 #include <treadle/core/model/abilities/takes_absent.h>
 #include <treadle/core/model/abilities/takes_indices.h>
@@ -52,13 +53,15 @@ template <Recurrence kRecurrence>
 class Recurrent final : public Layer,
                         public TakesIndices,
                         public NamesOutputs,
-                        public WorksStepByStep {
+                        public WorksStepByStep,
+                        public DrawsInTraining {
  public:
   Recurrent(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   bool takes_indices(std::size_t index) const override { return index > 0; }
   std::vector<std::string> output_names() const override;
   double calls_per_time_step() const override;
+  bool draws_in_training() const override { return layers_ > 1 && dropout_ > 0; }
 
  private:
   /// The sequence, and the last state of each layer and direction: [layers · directions, B, units].

@@ -163,7 +163,15 @@ at::Tensor DistributionLoss::do_draw(const std::vector<at::Tensor>& outputs, See
 }
 
 void* DistributionLoss::do_ask(std::string_view interface_id) {
+  if (interface_id == PredictsUncertainty::kInterface)
+    return static_cast<PredictsUncertainty*>(this);
   return interface_id == DrawsSamples::kInterface ? static_cast<DrawsSamples*>(this) : nullptr;
+}
+
+Prediction::Uncertainty DistributionLoss::do_uncertainty(
+    const std::vector<at::Tensor>& outputs) const {
+  const Raw raw = parameters_in(outputs[0].to(at::kCPU, at::kDouble));
+  return {{}, do_variance(raw).sqrt().to(outputs[0].options()), {}};
 }
 
 at::Tensor GaussianNll::do_log_likelihood(const Raw& raw, const at::Tensor& target) const {
@@ -172,6 +180,10 @@ at::Tensor GaussianNll::do_log_likelihood(const Raw& raw, const at::Tensor& targ
 
 at::Tensor GaussianNll::do_mean(const Raw& raw) const {
   return raw[0];
+}
+
+at::Tensor GaussianNll::do_variance(const Raw& raw) const {
+  return scale_of(raw[1]).square();
 }
 
 std::vector<at::Tensor> GaussianNll::do_quantiles(const Raw& raw,
@@ -199,6 +211,12 @@ at::Tensor StudentTNll::do_log_likelihood(const Raw& raw, const at::Tensor& targ
 
 at::Tensor StudentTNll::do_mean(const Raw& raw) const {
   return raw[0];
+}
+
+// s^2 v / (v - 2)
+at::Tensor StudentTNll::do_variance(const Raw& raw) const {
+  const at::Tensor above_two = scale_of(raw[2]);
+  return scale_of(raw[1]).square() * (1 + kLeastFreedom / above_two);
 }
 
 std::vector<at::Tensor> StudentTNll::do_quantiles(const Raw& raw,
@@ -242,6 +260,11 @@ at::Tensor NegativeBinomialNll::do_log_likelihood(const Raw& raw, const at::Tens
 
 at::Tensor NegativeBinomialNll::do_mean(const Raw& raw) const {
   return scale_of(raw[0]);
+}
+
+at::Tensor NegativeBinomialNll::do_variance(const Raw& raw) const {
+  const at::Tensor mean = scale_of(raw[0]);
+  return mean + scale_of(raw[1]) * mean.square();
 }
 
 std::vector<at::Tensor> NegativeBinomialNll::do_quantiles(const Raw& raw,
@@ -318,6 +341,13 @@ at::Tensor GaussianMixtureNll::do_log_likelihood(const Raw& raw, const at::Tenso
 at::Tensor GaussianMixtureNll::do_mean(const Raw& raw) const {
   const Components mixture = components_in(raw);
   return (mixture.log_weights.exp() * mixture.locations).sum(-1);
+}
+
+at::Tensor GaussianMixtureNll::do_variance(const Raw& raw) const {
+  const Components mixture = components_in(raw);
+  const at::Tensor weights = mixture.log_weights.exp();
+  const at::Tensor mean = (weights * mixture.locations).sum(-1, /*keepdim=*/true);
+  return (weights * (mixture.scales.square() + (mixture.locations - mean).square())).sum(-1);
 }
 
 // A quantile of the mixture lies between the least and the largest of its components', so bisection

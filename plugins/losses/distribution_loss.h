@@ -12,6 +12,7 @@
 #include <treadle/base/config.h>
 #include <treadle/core/training/draws_samples.h>
 #include <treadle/core/training/loss.h>
+#include <treadle/core/training/predicts_uncertainty.h>
 
 namespace treadle::losses {
 
@@ -24,8 +25,8 @@ namespace treadle::losses {
 ///
 /// The prediction is the mean of the distribution; its quantiles are extras: "q0.1", "q0.5". Draws
 /// are exact, not by interpolation between quantiles; given the outputs, numbers and positions are
-/// independent.
-class DistributionLoss : public Loss, public DrawsSamples {
+/// independent. Its standard deviation is the aleatoric uncertainty.
+class DistributionLoss : public Loss, public DrawsSamples, public PredictsUncertainty {
  public:
   ~DistributionLoss() override;
 
@@ -45,6 +46,7 @@ class DistributionLoss : public Loss, public DrawsSamples {
   virtual at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const = 0;
   // Without gradients, on the CPU, in float64.
   virtual at::Tensor do_mean(const Raw& raw) const = 0;
+  virtual at::Tensor do_variance(const Raw& raw) const = 0;
   /// One tensor for each level.
   virtual std::vector<at::Tensor> do_quantiles(const Raw& raw,
                                                const std::vector<double>& levels) const = 0;
@@ -56,6 +58,7 @@ class DistributionLoss : public Loss, public DrawsSamples {
   at::Tensor do_weight(const TargetBatch& target) const final;
   Prediction do_prediction(const std::vector<at::Tensor>& outputs) const final;
   at::Tensor do_draw(const std::vector<at::Tensor>& outputs, Seeds seeds) const final;
+  Prediction::Uncertainty do_uncertainty(const std::vector<at::Tensor>& outputs) const final;
   void* do_ask(std::string_view interface_id) final;
 
   Raw parameters_in(const at::Tensor& output) const;
@@ -77,6 +80,7 @@ class GaussianNll final : public DistributionLoss {
  private:
   at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
   at::Tensor do_mean(const Raw& raw) const override;
+  at::Tensor do_variance(const Raw& raw) const override;
   std::vector<at::Tensor> do_quantiles(const Raw& raw,
                                        const std::vector<double>& levels) const override;
   at::Tensor do_draw_from(const Raw& raw, Seeds seeds) const override;
@@ -94,6 +98,7 @@ class StudentTNll final : public DistributionLoss {
  private:
   at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
   at::Tensor do_mean(const Raw& raw) const override;
+  at::Tensor do_variance(const Raw& raw) const override;
   std::vector<at::Tensor> do_quantiles(const Raw& raw,
                                        const std::vector<double>& levels) const override;
   at::Tensor do_draw_from(const Raw& raw, Seeds seeds) const override;
@@ -111,6 +116,7 @@ class NegativeBinomialNll final : public DistributionLoss {
  private:
   at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
   at::Tensor do_mean(const Raw& raw) const override;
+  at::Tensor do_variance(const Raw& raw) const override;
   std::vector<at::Tensor> do_quantiles(const Raw& raw,
                                        const std::vector<double>& levels) const override;
   at::Tensor do_draw_from(const Raw& raw, Seeds seeds) const override;
@@ -129,6 +135,7 @@ class GaussianMixtureNll final : public DistributionLoss {
 
   at::Tensor do_log_likelihood(const Raw& raw, const at::Tensor& target) const override;
   at::Tensor do_mean(const Raw& raw) const override;
+  at::Tensor do_variance(const Raw& raw) const override;
   std::vector<at::Tensor> do_quantiles(const Raw& raw,
                                        const std::vector<double>& levels) const override;
   at::Tensor do_draw_from(const Raw& raw, Seeds seeds) const override;

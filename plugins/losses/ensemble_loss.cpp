@@ -3,10 +3,12 @@
 #include <utility>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
 
 #include <treadle/base/random.h>
 #include <treadle/core/components/plugin_registry.h>
 #include <treadle/core/training/chunked_loss.h>
+#include <treadle/core/validation/mean_of_members.h>
 
 namespace treadle::losses {
 
@@ -45,11 +47,15 @@ std::vector<at::Tensor> EnsembleLoss::as_rows(const std::vector<at::Tensor>& out
   return rows;
 }
 
-at::Tensor EnsembleLoss::mean_of_members(const at::Tensor& rows) const {
+at::Tensor EnsembleLoss::by_members(const at::Tensor& rows) const {
   std::vector<std::int64_t> sizes = rows.sizes().vec();
   sizes[0] /= members_;
   sizes.insert(sizes.begin() + 1, members_);
-  return rows.view(sizes).mean(1);
+  return rows.view(sizes);
+}
+
+at::Tensor EnsembleLoss::mean_of_members(const at::Tensor& rows) const {
+  return by_members(rows).mean(1);
 }
 
 LossTerms EnsembleLoss::do_forward(const std::vector<at::Tensor>& outputs,
@@ -82,7 +88,27 @@ void* EnsembleLoss::do_ask(std::string_view interface_id) {
     return static_cast<FitsTargets*>(this);
   if (interface_id == DrawsSamples::kInterface && loss_->ask<DrawsSamples>() != nullptr)
     return static_cast<DrawsSamples*>(this);
+  if (interface_id == PredictsUncertainty::kInterface)
+    return static_cast<PredictsUncertainty*>(this);
   return nullptr;
+}
+
+Prediction::Uncertainty EnsembleLoss::do_uncertainty(const std::vector<at::Tensor>& outputs) const {
+  const std::vector<at::Tensor> rows = as_rows(outputs);
+  Prediction all{loss_->prediction(rows)};
+  if (const auto* const predicts = loss_->ask<PredictsUncertainty>())
+    all.uncertainty = predicts->uncertainty(rows);
+  const auto of_member = [&](const at::Tensor& values, std::int64_t member) {
+    return values.defined() ? by_members(values).select(1, member) : values;
+  };
+  MeanOfMembers mean;
+  for (std::int64_t i = 0; i < members_; ++i) {
+    Prediction member{all.kind, of_member(all.values, i)};
+    member.uncertainty = {
+        {}, of_member(all.uncertainty.aleatoric, i), of_member(all.uncertainty.epistemic, i)};
+    mean.add(member, at::ones({}, at::kDouble));
+  }
+  return mean.uncertainty();
 }
 
 at::Tensor EnsembleLoss::do_draw(const std::vector<at::Tensor>& outputs,

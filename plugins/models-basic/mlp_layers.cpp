@@ -26,6 +26,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/model/abilities/acts_on_positions.h>
+#include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/abilities/gathers_statistics.h>
 #include <treadle/core/model/layer.h>
 #include <treadle/core/model/linear.h>
@@ -131,7 +132,7 @@ class LayerNorm final : public Layer, public Lowerable {
   std::int64_t width_;
 };
 
-class Dropout final : public Layer, public Lowerable {
+class Dropout final : public Layer, public Lowerable, public DrawsInTraining {
  public:
   explicit Dropout(double rate) : Layer("dropout"), rate_(rate) {}
 
@@ -141,6 +142,7 @@ class Dropout final : public Layer, public Lowerable {
   std::optional<PlanValue> lower(PlanBuilder& builder, Values inputs) const override {
     return is_training() ? builder.apply(plan_dropout(rate_), inputs[0]) : inputs[0];
   }
+  bool draws_in_training() const override { return rate_ > 0; }
 
  private:
   double rate_;

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/abilities/takes_indices.h>
 #include <treadle/core/model/layer.h>
 
@@ -59,7 +60,7 @@ class TreeSoftmax final : public Layer {
 ///
 /// Hard: 1 at the largest and 0 elsewhere, with the gradient of the soft numbers, as
 /// torch.nn.functional.gumbel_softmax has it.
-class GumbelSoftmax final : public Layer {
+class GumbelSoftmax final : public Layer, public DrawsInTraining {
  public:
   GumbelSoftmax(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;

@@ -448,6 +448,38 @@ TEST_F(TrainingCommands, PredictDrawsSamplesOfADistribution) {
   }
 }
 
+TEST_F(TrainingCommands, PredictTellsAnUncertaintyOfPassesWithDropout) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet", "--set",
+                 R"(model={"use": "mlp", "hidden": [8], "dropout": 0.5})"})
+                .code,
+            0);
+  const std::string trained = only_run().string();
+  const auto predicted = [&](const std::string& output, std::vector<std::string> more) {
+    more.insert(more.begin(), {"predict", trained, "points.csv", "-o", output});
+    return run(more);
+  };
+
+  ASSERT_EQ(predicted("passes.csv", {"--mc-dropout", "5", "--seed", "4"}).code, 0);
+
+  EXPECT_THAT(read("passes.csv"), HasSubstr(",total,aleatoric,epistemic\n0,"));
+  ASSERT_EQ(predicted("again.csv", {"--mc-dropout", "5", "-s", "4", "--uncertainty"}).code, 0);
+  EXPECT_EQ(read("again.csv"), read("passes.csv"));
+  ASSERT_EQ(predicted("other.csv", {"--mc-dropout", "5"}).code, 0);
+  EXPECT_NE(read("other.csv"), read("passes.csv"));
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
+      {{"--uncertainty"}, "predict with passes of Monte Carlo dropout"},
+      {{"--uncertainty", "--seed", "4"}, "there are none without --samples or --mc-dropout"},
+      {{"--mc-dropout", "1"}, "--mc-dropout is the number of passes, at least 2"},
+      {{"--mc-dropout", "few"}, "--mc-dropout: expected a whole number, got \"few\""},
+      {{"--mc-dropout", "10001"}, "the number of passes with dropout is from 2 to 10000"}};
+  for (const auto& [options, sentence] : mistakes) {
+    const Finished refused = predicted("none.csv", options);
+    EXPECT_EQ(refused.code, 2) << sentence;
+    EXPECT_THAT(refused.err, HasSubstr(sentence));
+    EXPECT_FALSE(fs::exists(folder() / "none.csv"));
+  }
+}
+
 TEST_F(TrainingCommands, SamplesOfAModelWithoutADistributionAreAUsageError) {
   ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
 

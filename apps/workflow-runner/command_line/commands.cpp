@@ -51,8 +51,19 @@ constexpr Option kHorizon{"horizon", 0,  "STEPS",
                           false,     "", "continues each series of DATA by so many steps instead"};
 constexpr Option kSamples{"samples", 0,  "COUNT",
                           false,     "", "draws samples of the predicted distributions"};
-constexpr Option kSampleSeed{
-    "seed", 's', "SEED", false, "", "of the samples: the same seed, the same samples (default: 0)"};
+constexpr Option kUncertainty{
+    "uncertainty", 0,  "",
+    false,         "", "adds how uncertain predictions are: in total, aleatoric, epistemic"};
+constexpr Option kMcDropout{
+    "mc-dropout", 0,  "PASSES",
+    false,        "", "predicts the mean of passes with dropout, with its uncertainty"};
+constexpr Option kDrawSeed{"seed",
+                           's',
+                           "SEED",
+                           false,
+                           "",
+                           "of samples or dropout: the same seed, the same draws "
+                           "(default: 0)"};
 constexpr Option kPrompt{"prompt", 'p', "TEXT",
                          false,    "",  "the beginning of the text (default: none)"};
 constexpr Option kMaxNewTokens{
@@ -275,8 +286,9 @@ std::span<const Command> commands() {
       {"predict",
        "Predicts for the rows of a file; columns are matched by name.",
        {kModelOfRun, kData},
-       joined({kOutputFile, kKeep, kHorizon, kSamples, kSampleSeed, kDevice}, kLockable,
-              {kQuiet, kJson}),
+       joined(
+           {kOutputFile, kKeep, kHorizon, kSamples, kUncertainty, kMcDropout, kDrawSeed, kDevice},
+           kLockable, {kQuiet, kJson}),
        "predict runs/iris-20300501-101500 new.csv -o predicted.csv --keep id",
        true},
       {"generate",

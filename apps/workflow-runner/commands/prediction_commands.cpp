@@ -24,18 +24,31 @@ namespace {
 
 using Json = nlohmann::json;
 
+std::uint64_t draw_seed(const CommandLine& line) {
+  return line.has("seed") ? number_of<std::uint64_t>(line, "seed", "a whole number from 0 on") : 0;
+}
+
 SampleOptions samples_of(const CommandLine& line) {
   SampleOptions samples;
-  if (line.has("seed") && !line.has("samples"))
-    throw UsageError("--seed is that of the samples, and there are none without --samples");
   if (!line.has("samples"))
     return samples;
   samples.count = number_of<std::int64_t>(line, "samples", "a whole number");
   if (samples.count < 1)
     throw UsageError("--samples is the number of samples to draw for each row, at least 1");
-  if (line.has("seed"))
-    samples.seed = number_of<std::uint64_t>(line, "seed", "a whole number from 0 on");
+  samples.seed = draw_seed(line);
   return samples;
+}
+
+UncertaintyOptions uncertainty_of(const CommandLine& line) {
+  UncertaintyOptions uncertainty;
+  uncertainty.is_requested = line.has("uncertainty");
+  if (!line.has("mc-dropout"))
+    return uncertainty;
+  uncertainty.dropout_passes = number_of<std::int64_t>(line, "mc-dropout", "a whole number");
+  if (uncertainty.dropout_passes < 2)
+    throw UsageError("--mc-dropout is the number of passes, at least 2");
+  uncertainty.seed = draw_seed(line);
+  return uncertainty;
 }
 
 /// For a terminal, which a model's output must not control. New lines and tabs stay.
@@ -80,12 +93,18 @@ void predict(const CommandLine& line) {
     throw UsageError("--horizon is the number of steps to predict, at least 1");
   if (continues && !keep.empty())
     throw UsageError("--keep copies columns of rows that are there, and --horizon predicts others");
+  if (line.has("seed") && !line.has("samples") && !line.has("mc-dropout")) {
+    throw UsageError(
+        "--seed is that of samples or of dropout, and there are none without --samples or "
+        "--mc-dropout");
+  }
   const SampleOptions samples = samples_of(line);
+  const UncertaintyOptions uncertainty = uncertainty_of(line);
   const Runtime runtime = make_runtime(line);
   const Predictor predictor = Predictor::load(runtime, line.arguments[0], device_for_use(line));
   const WrittenPredictions written =
-      continues ? predictor.continue_series(line.arguments[1], output, steps, samples)
-                : predictor.predict_file(line.arguments[1], output, keep, samples);
+      continues ? predictor.continue_series(line.arguments[1], output, steps, samples, uncertainty)
+                : predictor.predict_file(line.arguments[1], output, keep, samples, uncertainty);
   if (is_standard_output(output))
     return;  // nothing but the rows
   if (line.has("json")) {

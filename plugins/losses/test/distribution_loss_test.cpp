@@ -6,6 +6,7 @@
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
+#include <treadle/core/training/predicts_uncertainty.h>
 #include <treadle/testing/model/loss_contract.h>
 #include <treadle/testing/plugin/plugin_under_test.h>
 
@@ -46,12 +47,14 @@ at::Tensor raw_parameters(std::int64_t count) {
       .view({kRows, count * kWidth});
 }
 
-/// What SciPy has: the mean of -log p, of the mean, and of the quantiles 0.1, 0.5 and 0.95.
+/// What SciPy has: the mean of -log p, of the mean, of the standard deviation, and of the quantiles
+/// 0.1, 0.5 and 0.95.
 struct Expected {
   std::string name;
   std::int64_t parameters;
   double nll;
   double mean;
+  double deviation;
   std::vector<double> quantiles;
 };
 
@@ -75,6 +78,10 @@ TEST_P(DistributionReference, EqualsSciPy) {
 
   EXPECT_NEAR((terms.sum / terms.weight).item<double>(), expected.nll, 1e-10);
   EXPECT_NEAR(prediction.values.mean().item<double>(), expected.mean, 1e-12);
+  const Prediction::Uncertainty uncertainty =
+      loss->ask<PredictsUncertainty>()->uncertainty({outputs});
+  EXPECT_NEAR(uncertainty.aleatoric.mean().item<double>(), expected.deviation, 1e-12);
+  EXPECT_FALSE(uncertainty.epistemic.defined());
   ASSERT_EQ(prediction.extras.size(), 3U);
   EXPECT_EQ(prediction.extras[2].name, "q0.95");
   for (std::size_t i = 0; i < 3; ++i)
@@ -83,24 +90,30 @@ TEST_P(DistributionReference, EqualsSciPy) {
 
 INSTANTIATE_TEST_SUITE_P(
     Distributions, DistributionReference,
-    ::testing::Values(
-        Expected{"gaussian_nll",
-                 2,
-                 14.423877704714958,
-                 -0.25915965140031944,
-                 {-1.5756951563818156, -0.25915965140031944, 1.4305953757093086}},
-        Expected{"student_t_nll",
-                 3,
-                 2.9263452930482647,
-                 0.14463418835245773,
-                 {-1.46850148620474, 0.14463418835245773, 2.5602629334377394}},
-        Expected{
-            "negative_binomial_nll", 2, 6.633909191025751, 0.7761602679568252, {0.0, 0.5, 2.6}},
-        Expected{"gaussian_mixture_nll",
-                 9,
-                 3.224137983456199,
-                 0.17132334604289573,
-                 {-1.1144143336273624, 0.3207200455767708, 1.5860308606714717}}),
+    ::testing::Values(Expected{"gaussian_nll",
+                               2,
+                               14.423877704714958,
+                               -0.25915965140031944,
+                               1.027298112988555,
+                               {-1.5756951563818156, -0.25915965140031944, 1.4305953757093086}},
+                      Expected{"student_t_nll",
+                               3,
+                               2.9263452930482647,
+                               0.14463418835245773,
+                               2.7893549823817403,
+                               {-1.46850148620474, 0.14463418835245773, 2.5602629334377394}},
+                      Expected{"negative_binomial_nll",
+                               2,
+                               6.633909191025751,
+                               0.7761602679568252,
+                               0.9543848289591168,
+                               {0.0, 0.5, 2.6}},
+                      Expected{"gaussian_mixture_nll",
+                               9,
+                               3.224137983456199,
+                               0.17132334604289573,
+                               1.1191337445390916,
+                               {-1.1144143336273624, 0.3207200455767708, 1.5860308606714717}}),
     [](const auto& info) { return info.param.name; });
 
 // Counts are no numbers of the contract, so what it asks of a gradient is asked here.

@@ -21,7 +21,8 @@ def positive(x):
 
 def show(name, distribution, log_density, targets):
     nll = -log_density(targets).mean()
-    numbers = [nll, distribution["mean"].mean()] + [q.mean() for q in distribution["quantiles"]]
+    numbers = [nll, distribution["mean"].mean(), np.sqrt(distribution["variance"]).mean()]
+    numbers += [q.mean() for q in distribution["quantiles"]]
     print(f"{name:24}" + ", ".join(repr(float(n)) for n in numbers))
 
 
@@ -30,16 +31,16 @@ counts = (np.arange(ROWS * WIDTH) * 7 % 11).reshape(ROWS, WIDTH).astype(float)
 
 p = raw(2)
 one = stats.norm(p[:, 0], positive(p[:, 1]))
-show("gaussian_nll", {"mean": one.mean(), "quantiles": [one.ppf(q) for q in LEVELS]}, one.logpdf, y)
+show("gaussian_nll", {"mean": one.mean(), "variance": one.var(), "quantiles": [one.ppf(q) for q in LEVELS]}, one.logpdf, y)
 
 p = raw(3)
 one = stats.t(2 + positive(p[:, 2]), p[:, 0], positive(p[:, 1]))
-show("student_t_nll", {"mean": one.mean(), "quantiles": [one.ppf(q) for q in LEVELS]}, one.logpdf, y)
+show("student_t_nll", {"mean": one.mean(), "variance": one.var(), "quantiles": [one.ppf(q) for q in LEVELS]}, one.logpdf, y)
 
 p = raw(2)
 mean, dispersion = positive(p[:, 0]), positive(p[:, 1])
 one = stats.nbinom(1 / dispersion, 1 / (1 + dispersion * mean))
-show("negative_binomial_nll", {"mean": one.mean(), "quantiles": [one.ppf(q) for q in LEVELS]}, one.logpmf, counts)
+show("negative_binomial_nll", {"mean": one.mean(), "variance": one.var(), "quantiles": [one.ppf(q) for q in LEVELS]}, one.logpmf, counts)
 
 p = raw(9)
 logits, locations, scales = p[:, 0:3], p[:, 3:6], positive(p[:, 6:9])
@@ -59,5 +60,6 @@ def quantile(level):
     return result
 
 
+mean = (weights * locations).sum(1)
 show("gaussian_mixture_nll",
-     {"mean": (weights * locations).sum(1), "quantiles": [quantile(q) for q in LEVELS]}, density, y)
+     {"mean": mean, "variance": (weights * (scales**2 + locations**2)).sum(1) - mean**2, "quantiles": [quantile(q) for q in LEVELS]}, density, y)

@@ -12,12 +12,14 @@
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/smooth_l1_loss.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/accumulate.h>
 #include <gmock/gmock.h>
 
 #include <treadle/core/training/fits_targets.h>
+#include <treadle/core/training/predicts_uncertainty.h>
 #include <treadle/tensor/task_random.h>
 #include <treadle/testing/model/loss_contract.h>
 #include <treadle/testing/plugin/plugin_under_test.h>
@@ -319,6 +321,30 @@ TEST(EnsembleLoss, IsTheMeanOfTheMembersLosses) {
     EXPECT_TRUE(
         at::allclose(loss->prediction({logits}).values, probabilities.div(3), 1e-14, 1e-14));
   }
+}
+
+TEST(EnsembleLoss, IsAsUncertainAsTheMeanOfItsMembers) {
+  const TaskRandom random(6);
+  const auto alone = make("gaussian_nll");
+  const auto loss = make("ensemble", {{"members", 3}, {"loss", "gaussian_nll"}});
+  const at::Tensor outputs = at::randn({10, 6, 3, 4}, at::kDouble);
+  at::Tensor variance = at::zeros({10, 6, 2}, at::kDouble);
+  std::vector<at::Tensor> means;
+  for (std::int64_t member = 0; member < 3; ++member) {
+    const std::vector<at::Tensor> its{outputs.select(2, member)};
+    means.push_back(alone->prediction(its).values);
+    variance += alone->ask<PredictsUncertainty>()->uncertainty(its).aleatoric.square() / 3;
+  }
+
+  const Prediction::Uncertainty of = loss->ask<PredictsUncertainty>()->uncertainty({outputs});
+
+  EXPECT_TRUE(at::allclose(of.aleatoric.square(), variance, 1e-12, 1e-12));
+  EXPECT_TRUE(
+      at::allclose(of.epistemic, at::stack(means).std(0, /*unbiased=*/false), 1e-12, 1e-12));
+  EXPECT_FALSE(make("ensemble", {{"members", 3}, {"loss", "mse"}})
+                   ->ask<PredictsUncertainty>()
+                   ->uncertainty({outputs})
+                   .aleatoric.defined());
 }
 
 TEST(EnsembleLoss, AsksForOutputsOfEachMember) {

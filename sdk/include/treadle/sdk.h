@@ -59,6 +59,7 @@
 #include <treadle/core/model/abilities/begins_forward.h>
 #include <treadle/core/model/abilities/chooses_execution.h>
 #include <treadle/core/model/abilities/counts_forward.h>
+#include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/abilities/estimates_work.h>
 #include <treadle/core/model/abilities/gathers_statistics.h>
 #include <treadle/core/model/abilities/keeps_state.h>
@@ -99,6 +100,7 @@
 #include <treadle/core/training/optimizer.h>
 #include <treadle/core/training/parameter_arena.h>
 #include <treadle/core/training/parameter_view.h>
+#include <treadle/core/training/predicts_uncertainty.h>
 #include <treadle/core/training/scale_parameter.h>
 #include <treadle/core/training/structure_search.h>
 #include <treadle/core/training/training_callback.h>
@@ -106,6 +108,7 @@
 #include <treadle/core/training/training_workflow.h>
 #include <treadle/core/validation/cross_validator.h>
 #include <treadle/core/validation/leaks.h>
+#include <treadle/core/validation/mean_of_members.h>
 #include <treadle/core/validation/metric_computer.h>
 #include <treadle/core/validation/output_stage.h>
 #include <treadle/core/validation/predictions.h>

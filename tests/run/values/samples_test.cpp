@@ -1,6 +1,4 @@
 // Samples of predicted distributions: files, paths of forecasts, units, seeds.
-#include <sched.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -23,12 +21,14 @@
 #include <treadle/host/run/predictor.h>
 #include <treadle/tensor/safetensors.h>
 
+#include "one_core.h"
 #include "workspace.h"
 
 namespace treadle {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::OneCore;
 using testing::read_file;
 using testing::Workspace;
 using Json = nlohmann::json;
@@ -193,27 +193,6 @@ TEST_F(Samples, LeaveTheFirstHorizonAsItIs) {
   EXPECT_NE(plain.number(2, "y.q0.9"), drawn.number(2, "y.q0.9"));
   EXPECT_EQ(drawn.names.size(), plain.names.size() + 10);
 }
-
-/// Runs on one core for its lifetime, so that pools of threads that are made have one worker.
-class OneCore {
- public:
-  OneCore() {
-    sched_getaffinity(0, sizeof(before_), &before_);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &before_)) {
-        CPU_SET(core, &one);
-        break;
-      }
-    }
-    sched_setaffinity(0, sizeof(one), &one);
-  }
-  ~OneCore() { sched_setaffinity(0, sizeof(before_), &before_); }
-
- private:
-  cpu_set_t before_;
-};
 
 TEST_F(Samples, AreThoseOfTheirSeedForAnyNumberOfWorkers) {
   // Windows for several batches.

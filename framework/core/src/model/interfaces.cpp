@@ -5,6 +5,7 @@
 #include <treadle/core/model/abilities/begins_forward.h>
 #include <treadle/core/model/abilities/chooses_execution.h>
 #include <treadle/core/model/abilities/counts_forward.h>
+#include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/abilities/estimates_work.h>
 #include <treadle/core/model/abilities/gathers_statistics.h>
 #include <treadle/core/model/abilities/keeps_state.h>
@@ -29,6 +30,7 @@ AddsLosses::~AddsLosses() = default;
 BeginsForward::~BeginsForward() = default;
 ChoosesExecution::~ChoosesExecution() = default;
 CountsForward::~CountsForward() = default;
+DrawsInTraining::~DrawsInTraining() = default;
 EstimatesWork::~EstimatesWork() = default;
 GathersStatistics::~GathersStatistics() = default;
 GraphBuilder::~GraphBuilder() = default;

@@ -9,6 +9,7 @@
 #include <treadle/base/error.h>
 #include <treadle/core/components/plugin_call.h>
 #include <treadle/core/training/draws_samples.h>
+#include <treadle/core/training/predicts_uncertainty.h>
 
 namespace treadle {
 namespace {
@@ -212,6 +213,20 @@ at::Tensor Objective::draw(std::size_t target, const std::vector<at::Tensor>& ou
       static_cast<std::size_t>(found - terms_.begin()), outputs, [&](const auto& mine) {
         return call_plugin(*found->loss, "draw", [&] { return draws->draw(mine, seeds); });
       });
+}
+
+Prediction::Uncertainty Objective::uncertainty(std::size_t target,
+                                               const std::vector<at::Tensor>& outputs) const {
+  const auto found = first_term_of(target, terms_);
+  const auto* const predicts =
+      found == terms_.end() ? nullptr : found->loss->ask<PredictsUncertainty>();
+  if (predicts == nullptr)
+    return {};
+  return with_outputs_of(static_cast<std::size_t>(found - terms_.begin()), outputs,
+                         [&](const auto& mine) {
+                           return call_plugin(*found->loss, "uncertainty",
+                                              [&] { return predicts->uncertainty(mine); });
+                         });
 }
 
 Number Objective::value(std::span<const double> sums, std::span<const double> weights) const {

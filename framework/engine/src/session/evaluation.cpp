@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
 #include <oneapi/tbb/flow_graph.h>
@@ -15,11 +16,13 @@
 #include <treadle/base/error.h>
 #include <treadle/core/model/abilities/keeps_state.h>
 #include <treadle/core/model/layer.h>
+#include <treadle/core/validation/mean_of_members.h>
 #include <treadle/engine/device_traffic.h>
 #include <treadle/engine/divided_source.h>
 #include <treadle/engine/loss_totals.h>
 #include <treadle/tensor/device_streams.h>
 #include <treadle/tensor/eval_mode_guard.h>
+#include <treadle/tensor/task_random.h>
 
 #include "plan/isolated.h"
 #include "session/evaluation_rounds.h"
@@ -46,9 +49,22 @@ void invert(const EvaluationSetup& setup, std::size_t target, const at::Tensor& 
     const at::Tensor result = setup.preparation->inverted(exact, name, of);
     return result.is_same(exact) ? values : result;
   };
+  const at::Tensor transformed = prediction.values.to(at::kDouble);
   prediction.values = inverted(prediction.values, groups);
   for (Prediction::Extra& extra : prediction.extras)
     extra.values = inverted(extra.values, groups);
+  // Exact where the transform is linear; else by its slope around the mean.
+  const auto apart = [&](at::Tensor& deviation, const at::Tensor& around) {
+    if (!deviation.defined())
+      return;
+    const at::Tensor exact = deviation.to(at::kDouble);
+    const at::Tensor above = setup.preparation->inverted(around + exact, name, groups);
+    const at::Tensor below = setup.preparation->inverted(around - exact, name, groups);
+    deviation = ((above - below) / 2).abs().to(prediction.values.scalar_type());
+  };
+  apart(prediction.uncertainty.total, transformed);
+  apart(prediction.uncertainty.aleatoric, transformed);
+  apart(prediction.uncertainty.epistemic, transformed);
   if (!prediction.samples.defined())
     return;
   // The samples of a row are rows of its group.
@@ -92,6 +108,42 @@ std::int64_t numbers_in(const BatchLoss& loss) {
   return numbers;
 }
 
+/// On the device of the outputs, in the units of the training.
+Predictions predictions_of(const EvaluationSetup& setup, const Outputs& outputs,
+                           const Batch& batch) {
+  Predictions predictions = setup.objective->predictions(outputs, batch);
+  for (std::size_t target = 0; setup.with_uncertainty && target < predictions.size(); ++target)
+    predictions[target].uncertainty = setup.objective->uncertainty(target, outputs);
+  return predictions;
+}
+
+/// The means of all passes of setup.dropout. `batch` is where the model is.
+Predictions mean_of_passes(const EvaluationSetup& setup, const Batch& batch,
+                           const std::stop_token& stop) {
+  const std::int64_t first = batch.size() > 0 ? batch.rows[0].item<std::int64_t>() : 0;
+  const at::Tensor weight = at::ones({}, at::kDouble);
+  std::vector<MeanOfMembers> means(setup.objective->targets().size());
+  for (std::int64_t pass = 0; pass < setup.dropout->passes; ++pass) {
+    const TaskRandom random(setup.dropout->seed(pass, first));
+    Outputs outputs(setup.objective->outputs().size());
+    ForwardContext context(stop, setup.precision);
+    (*setup.model)(batch.inputs, outputs, context);
+    Predictions predictions = predictions_of(setup, outputs, batch);
+    {
+      const Waiting waiting(setup.timeline, device_of(*setup.model));
+      to_host(predictions, waiting);
+    }
+    for (std::size_t target = 0; target < means.size(); ++target) {
+      invert(setup, target, batch.groups, predictions[target]);
+      means[target].add(predictions[target], weight);
+    }
+  }
+  Predictions all;
+  for (const MeanOfMembers& mean : means)
+    all.push_back(mean.mean());
+  return all;
+}
+
 /// Rows and predictions are on the host. On any thread: a model in eval mode is not written to, nor
 /// are loss and transforms. `is_prepared`: the device's part is done, and rows may be there.
 void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
@@ -108,6 +160,11 @@ void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
   if (has_device_part)
     setup.preparation->after_transfer(moved, ApplyContext{});
   const Batch& batch = device.is_cpu() && !has_device_part ? evaluated.batch : moved;
+  if (setup.dropout != nullptr) {
+    evaluated.loss = BatchLoss();
+    evaluated.predictions = mean_of_passes(setup, batch, context.stop());
+    return;
+  }
   Outputs outputs(setup.objective->outputs().size());
   context.set_batch(has_targets(batch) ? &batch : nullptr);
   (*setup.model)(batch.inputs, outputs, context);
@@ -115,7 +172,7 @@ void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
   evaluated.loss = BatchLoss();
   if (has_targets(batch) && setup.objective->is_additive())
     evaluated.loss.terms = setup.objective->forward(outputs, batch);
-  evaluated.predictions = setup.objective->predictions(outputs, batch);
+  evaluated.predictions = predictions_of(setup, outputs, batch);
   span.reset();
   {
     const Waiting waiting(setup.timeline, device);
@@ -225,7 +282,7 @@ Evaluation evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop
                     const std::function<void(const Predictions&, const Batch&)>& visit) {
   // Two threads may evaluate one model: what is in eval mode is not written to.
   std::optional<EvalModeGuard> eval_mode;
-  if (setup.model->is_training())
+  if (setup.model->is_training() && setup.dropout == nullptr)
     eval_mode.emplace(*setup.model);
   const at::NoGradGuard no_gradients;
   Evaluation totals;
@@ -238,7 +295,7 @@ Evaluation evaluate(const EvaluationSetup& setup, BatchStream& stream, std::stop
       losses.add(evaluated.loss, evaluated.batch.size());
     }
     const Timeline::Span span(setup.timeline, Phase::kMetrics);
-    if (has_targets(evaluated.batch) && !setup.objective->is_additive())
+    if (has_targets(evaluated.batch) && !setup.objective->is_additive() && setup.dropout == nullptr)
       whole.add(evaluated.outputs, evaluated.batch);
     totals.rows += evaluated.batch.size();
     visit(evaluated.predictions, evaluated.batch);

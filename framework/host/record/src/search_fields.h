@@ -15,11 +15,19 @@ void describe(F& f, Of<F, EnsembleResult::Member> member) {
 }
 
 template <typename F>
+void describe(F& f, Of<F, EnsembleResult::Uncertainty> uncertainty) {
+  f.if_any("total", uncertainty.total);
+  f.if_any("aleatoric", uncertainty.aleatoric);
+  f.if_any("epistemic", uncertainty.epistemic);
+}
+
+template <typename F>
 void describe(F& f, Of<F, EnsembleResult> ensemble) {
   f("objective", ensemble.objective);
   f("validation", ensemble.validation);
   f("pool", ensemble.pool);
   f.if_any("intercept", ensemble.intercept);
+  f.if_any("uncertainty", ensemble.uncertainty);
   f("members", ensemble.members);
   f.metrics("best_trial_test", ensemble.best_trial_test);
 }

@@ -89,6 +89,7 @@ SearchResult search() {
   result.asynchronous = true;
   result.wants_ensemble = true;
   result.ensemble = {"recall", 0.75, "linear", nullptr, {{"members/0", 0, 0.5}}};
+  result.ensemble->uncertainty = {std::nullopt, std::nullopt, 0.25};
   return result;
 }
 

@@ -30,6 +30,15 @@ struct DrawRequest {
   std::function<std::uint64_t(std::int64_t row, std::int64_t sample, std::size_t target)> seed;
 };
 
+/// Monte Carlo dropout: the prediction is the mean over passes in which the modules that
+/// DrawsInTraining draw. The model has its modes when it is called: see dropout_mode.h.
+struct DropoutRequest {
+  std::int64_t passes = 1;
+  /// The seed of the draws of a pass for a batch, by the pass and the first of the batch's rows
+  /// (Batch::rows). Called from any thread.
+  std::function<std::uint64_t(std::int64_t pass, std::int64_t row)> seed;
+};
+
 /// The inputs of an evaluation or prediction. Everything outlives the call.
 struct EvaluationSetup {
   Model* model = nullptr;
@@ -44,6 +53,10 @@ struct EvaluationSetup {
   /// The stream has every so manyth batch, from that of this process's rank on, and all processes
   /// evaluate together: see rows_to_evaluate(). Null: it has all batches.
   ShardGroup* group = nullptr;
+  /// Null: one pass. Else there are no samples, no loss, and the model keeps no state.
+  const DropoutRequest* dropout = nullptr;
+  /// Whether predictions have an uncertainty, as far as the loss and passes give it.
+  bool with_uncertainty = false;
 };
 
 /// The number of rows to evaluate in one batch: as many as have 256 KiB of inputs, no fewer than
@@ -64,9 +77,10 @@ inline constexpr std::int64_t kMostBatchesAtOnce = 8;
 /// setup.group is null after.
 std::unique_ptr<BatchStream> rows_to_evaluate(BatchSource& source, EvaluationSetup& setup);
 
-/// Runs the model in eval mode, without gradients, over the rest of `stream`, and hands each
-/// batch's predictions, in the data's units, to `visit`, in the order of the stream and on the
-/// calling thread. The model's mode is restored. Throws Interrupted when a stop is requested.
+/// Runs the model in eval mode (unless `dropout` is requested), without gradients, over the rest of
+/// `stream`, and hands each batch's predictions, in the data's units, to `visit`, in the order of
+/// the stream and on the calling thread. The model's mode is restored. Throws Interrupted when a
+/// stop is requested.
 ///
 /// With several workers, batches are evaluated at once, each with a context of its own, as many as
 /// fit into some memory; sums are added in order, so no bit depends on it. A model that keeps a

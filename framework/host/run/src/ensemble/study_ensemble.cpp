@@ -39,6 +39,28 @@ bool is_member(const FitId& fit) {
   return fit.path().starts_with(kMembers);
 }
 
+/// Over positions that count. `weights`: [rows, positions...], or undefined.
+std::optional<double> mean_over(const at::Tensor& values, const at::Tensor& weights) {
+  if (!values.defined())
+    return std::nullopt;
+  const at::Tensor exact = values.to(at::kDouble);
+  if (!weights.defined())
+    return exact.mean().item<double>();
+  at::Tensor of_values = weights.to(at::kDouble);
+  if (of_values.dim() < exact.dim())
+    of_values = of_values.unsqueeze(-1);
+  of_values = of_values.expand_as(exact);
+  // Positions without weight may hold anything.
+  const at::Tensor counted = exact.masked_fill(of_values.le(0), 0) * of_values;
+  return (counted.sum() / of_values.sum()).item<double>();
+}
+
+EnsembleResult::Uncertainty mean_uncertainty(const Prediction::Uncertainty& of,
+                                             const at::Tensor& weights) {
+  return {mean_over(of.total, weights), mean_over(of.aleatoric, weights),
+          mean_over(of.epistemic, weights)};
+}
+
 /// The objective of predictions for some rows, lower is better.
 class ObjectiveOfRows {
  public:
@@ -207,6 +229,9 @@ void StudyEnsemble::weigh() {
     predictions.push_back(rows.prediction.values);
   }
   ObjectiveOfRows objective(run_.components(), settings_.objective, rows);
+  std::vector<Prediction> uncertain;
+  for (const at::Tensor& values : predictions)
+    uncertain.push_back({target, values});
   at::Tensor predicted;
   if (settings_.is_stacked) {
     pool_ = fit_stacking(target, predictions, rows.targets, rows.weights);
@@ -221,6 +246,7 @@ void StudyEnsemble::weigh() {
       values = values.to(at::kDouble);
     predicted = pool_(target, predictions);
   }
+  uncertainty_ = mean_uncertainty(pooled_uncertainty(pool_, uncertain), rows.weights);
   predictions_.emplace();
   predictions_->predictions = {{target, predicted.to(rows.prediction.values.scalar_type())}};
   predictions_->rows.rows = rows.rows;
@@ -377,6 +403,7 @@ std::optional<EnsembleResult> StudyEnsemble::record() const {
     result.members.push_back(
         {std::string(kMembers) + std::to_string(member->trial), member->trial, nullptr});
   write_pool(pool_, result);
+  result.uncertainty = uncertainty_;
   return result;
 }
 

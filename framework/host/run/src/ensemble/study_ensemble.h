@@ -96,7 +96,8 @@ class StudyEnsemble final : public FitPlanner {
   std::vector<Member> members_;
   bool is_chosen_ = false;
   std::optional<KeptPredictions> predictions_;
-  PredictionPool pool_;          // of the usable ones, in their order
+  PredictionPool pool_;  // of the usable ones, in their order
+  EnsembleResult::Uncertainty uncertainty_;
   double score_ = 0;             // the objective of its predictions
   double loss_ = 0;              // the same, lower is better
   double least_loss_alone_ = 0;  // of the trials that could be chosen

@@ -8,13 +8,16 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/logit.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/core/validation/mean_of_members.h>
 
 namespace treadle::internal {
 namespace {
@@ -79,6 +82,16 @@ PredictionPool read_pool(const EnsembleResult& ensemble) {
   }
   pool.weights = at::stack(weights);
   return pool;
+}
+
+Prediction::Uncertainty pooled_uncertainty(const PredictionPool& pool,
+                                           std::span<const Prediction> members) {
+  const at::Tensor sums = pool.weights.sum(0, /*keepdim=*/true);
+  const at::Tensor shares = at::where(sums > 0, pool.weights, at::ones_like(pool.weights));
+  MeanOfMembers mean;
+  for (std::size_t m = 0; m < members.size(); ++m)
+    mean.add(members[m], shares[static_cast<std::int64_t>(m)]);
+  return mean.uncertainty();
 }
 
 at::Tensor logits_of(TargetKind target, const at::Tensor& probabilities) {

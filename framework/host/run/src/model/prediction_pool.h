@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/core/data/data_spec.h>
+#include <treadle/core/validation/predictions.h>
 #include <treadle/host/record/search_result.h>
 
 namespace treadle::internal {
@@ -30,6 +31,12 @@ struct PredictionPool {
 /// Why the loss of an ensemble is undefined: a loss is one of a model's outputs.
 inline constexpr const char* kNoLossOfEnsemble =
     "an ensemble of several models has no loss of its own";
+
+/// Of an ensemble, whose members' shares are the weights of its pool, divided by their sum; equal
+/// ones for a number or label for which all are 0. That of a logarithmic pool is that of the mean
+/// with these shares, too.
+Prediction::Uncertainty pooled_uncertainty(const PredictionPool& pool,
+                                           std::span<const Prediction> members);
 
 /// Into an ensemble that has its members.
 void write_pool(const PredictionPool& pool, EnsembleResult& ensemble);

@@ -109,6 +109,18 @@ void PredictionWriter::write(const Predictions& predictions, const Batch& batch)
   file_.write(text);
 }
 
+PredictionWriter::Uncertainties PredictionWriter::uncertainties_of(const Prediction& prediction) {
+  Uncertainties known;
+  const Prediction::Uncertainty& all = prediction.uncertainty;
+  for (const auto& [name, values] :
+       {std::pair{"total", all.total}, std::pair{"aleatoric", all.aleatoric},
+        std::pair{"epistemic", all.epistemic}}) {
+    if (values.defined())
+      known.emplace_back(name, values);
+  }
+  return known;
+}
+
 PredictionWriter::Shown::Shown(const Prediction& prediction, TargetKind kind)
     : values(wide(prediction.values)),
       decision(prediction.decision),
@@ -122,6 +134,8 @@ PredictionWriter::Shown::Shown(const Prediction& prediction, TargetKind kind)
     extras.push_back(wide(extra.values));
   for (std::int64_t i = 0; prediction.samples.defined() && i < prediction.samples.size(0); ++i)
     samples.push_back(wide(prediction.samples[i]));
+  for (const auto& [name, of_prediction] : uncertainties_of(prediction))
+    uncertainties.emplace_back(name, wide(of_prediction));
 }
 
 std::string PredictionWriter::column(std::size_t target, const std::string& what) const {
@@ -166,6 +180,8 @@ std::vector<std::string> PredictionWriter::predicted_columns(const Predictions& 
         const at::Tensor& samples = predictions[i].samples;
         for (std::int64_t s = 0; samples.defined() && s < samples.size(0); ++s)
           columns.push_back(name + ".sample_" + std::to_string(s));
+        for (const auto& [what, of_number] : uncertainties_of(predictions[i]))
+          columns.push_back(name + "." + what);
       }
       continue;
     }
@@ -182,6 +198,14 @@ std::vector<std::string> PredictionWriter::predicted_columns(const Predictions& 
         columns.push_back(column(i, "predicted(" + name + ")"));
       for (const Prediction::Extra& extra : predictions[i].extras)
         columns.push_back(column(i, extra.name + "(" + name + ")"));
+      for (const auto& [what, of_label] : uncertainties_of(predictions[i])) {
+        if (target.kind == TargetKind::kLabels)
+          columns.push_back(column(i, what + ("(" + name + ")")));
+      }
+    }
+    for (const auto& [what, of_position] : uncertainties_of(predictions[i])) {
+      if (target.kind != TargetKind::kLabels && !is_named_as_data)
+        columns.push_back(column(i, what));
     }
   }
   return columns;
@@ -236,6 +260,9 @@ void PredictionWriter::add_target(std::size_t target, const Shown& shown, std::i
     const auto index = static_cast<std::size_t>(shown.decided.data_ptr<std::int64_t>()[place]);
     text += "," + csv_field(spec.class_names[index]);
   }
+  // Else one for each number or label.
+  const bool has_one_uncertainty =
+      spec.kind == TargetKind::kClasses || spec.kind == TargetKind::kDistribution;
   const bool with_values = shows_values(spec);
   const bool is_answer = spec.kind == TargetKind::kLabels && contents_ == Contents::kTargets;
   const bool with_decisions = shows_decisions(spec, shown.decision);
@@ -250,7 +277,17 @@ void PredictionWriter::add_target(std::size_t target, const Shown& shown, std::i
       for (const at::Tensor& values : *more)
         text += "," + number_text(values.data_ptr<double>()[place * width + k], shown.computed_in);
     }
+    if (!has_one_uncertainty)
+      add_uncertainties(shown, place * width + k, text);
   }
+  if (has_one_uncertainty && contents_ != Contents::kTargets)
+    add_uncertainties(shown, place, text);
+}
+
+void PredictionWriter::add_uncertainties(const Shown& shown, std::int64_t place,
+                                         std::string& text) {
+  for (const auto& [name, values] : shown.uncertainties)
+    text += "," + number_text(values.data_ptr<double>()[place], shown.computed_in);
 }
 
 }  // namespace treadle::internal

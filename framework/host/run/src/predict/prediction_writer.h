@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <treadle/base/atomic_file.h>
@@ -52,6 +53,10 @@ class PredictionWriter {
   bool has_written() const { return has_header_; }
 
  private:
+  /// By their columns' names, those that are known.
+  using Uncertainties = std::vector<std::pair<const char*, at::Tensor>>;
+  static Uncertainties uncertainties_of(const Prediction& prediction);
+
   /// A prediction as it is written: converted once for a batch, not for each position.
   struct Shown {
     Shown(const Prediction& prediction, TargetKind kind);
@@ -61,6 +66,7 @@ class PredictionWriter {
     at::Tensor decided;   // int64 [B, positions...] of classes, [B, positions..., C] of labels
     std::vector<at::Tensor> extras;
     std::vector<at::Tensor> samples;
+    Uncertainties uncertainties;  // of classes and distributions [B, positions...]
     at::ScalarType computed_in;
   };
 
@@ -75,6 +81,8 @@ class PredictionWriter {
   void add_labels(std::int64_t row, std::int64_t position, std::string& text) const;
   void add_target(std::size_t target, const Shown& shown, std::int64_t place,
                   std::string& text) const;
+
+  static void add_uncertainties(const Shown& shown, std::int64_t place, std::string& text);
 
   FileWriter& file_;
   const std::vector<TargetSpec>& targets_;

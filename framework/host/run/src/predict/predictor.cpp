@@ -33,9 +33,9 @@
 #include "fit/fit.h"
 #include "model/saved_model.h"
 #include "predict/continued_forecast.h"
-#include "predict/draw_requests.h"
 #include "predict/prediction_writer.h"
 #include "predict/restored_model.h"
+#include "predict/uncertainty_requests.h"
 #include "resources/run_device.h"
 #include "result/fit_results.h"
 
@@ -87,8 +87,10 @@ struct Predictor::Impl : internal::RestoredModel {
     return std::max<std::int64_t>(kNumbers / of_series, 1);
   }
 
-  /// Throws a UsageError unless so many samples can be drawn of each target.
-  void expect_drawn(const SampleOptions& samples) const {
+  /// Throws a UsageError unless so many samples can be drawn of each target, and the uncertainty
+  /// is known.
+  void expect_possible(const SampleOptions& samples, const UncertaintyOptions& uncertainty) const {
+    internal::expect_uncertainty(uncertainty, samples, *this, !members.empty());
     if (samples.count < 0 || samples.count > SampleOptions::kMost) {
       throw UsageError("the number of samples is from 1 to " +
                        std::to_string(SampleOptions::kMost) + ", got " +
@@ -128,17 +130,18 @@ struct Predictor::Impl : internal::RestoredModel {
   }
 
   /// For rows as the training data has them, as many as there are; their groups have the training's
-  /// numbers. `samples` may be null.
-  Predictions predict_rows(const Batch& rows, const engine::DrawRequest* samples) const {
-    return outputs.apply(predict_without_outputs(rows, samples), rows);
+  /// numbers.
+  Predictions predict_rows(const Batch& rows, const internal::FurtherPredictions& further) const {
+    return outputs.apply(predict_without_outputs(rows, further), rows);
   }
 
-  Predictions predict_without_outputs(const Batch& rows, const engine::DrawRequest* samples) const {
+  Predictions predict_without_outputs(const Batch& rows,
+                                      const internal::FurtherPredictions& further) const {
     if (!members.empty())
-      return pooled(rows);
+      return pooled(rows, further);
     const at::NoGradGuard no_gradients;
     Predictions all;
-    const std::int64_t most = pipeline_options(samples != nullptr ? samples->count : 0).batch_size;
+    const std::int64_t most = pipeline_options(further).batch_size;
     for (std::int64_t begin = 0; begin < rows.size(); begin += most) {
       Batch some = rows.slice(begin, std::min(most, rows.size() - begin));
       for (at::Tensor& input : some.inputs)
@@ -146,7 +149,7 @@ struct Predictor::Impl : internal::RestoredModel {
       engine::BatchPreparation::Memory memory;
       preparation.before_transfer(some, ApplyContext{}, memory);
       Predictions part = internal::within_memory_of(
-          components.device(), [&] { return engine::predict(setup(preparation, samples), some); });
+          components.device(), [&] { return engine::predict(setup(preparation, further), some); });
       if (all.empty()) {
         all = std::move(part);
         continue;
@@ -158,12 +161,18 @@ struct Predictor::Impl : internal::RestoredModel {
   }
 
   /// Without the outputs of the ensemble.
-  Predictions pooled(const Batch& rows) const {
-    std::vector<at::Tensor> of_members;
-    for (const std::unique_ptr<Impl>& member : members)
-      of_members.push_back(member->predict_without_outputs(rows, nullptr).front().values);
+  Predictions pooled(const Batch& rows, const internal::FurtherPredictions& further) const {
+    std::vector<Prediction> of_members;
+    std::vector<at::Tensor> values;
+    for (const std::unique_ptr<Impl>& member : members) {
+      of_members.push_back(member->predict_without_outputs(rows, further).front());
+      values.push_back(of_members.back().values);
+    }
     const TargetKind kind = components.data_spec().targets.front().kind;
-    return {{kind, pool(kind, of_members)}};
+    Prediction prediction{kind, pool(kind, values)};
+    if (further.uncertainty)
+      prediction.uncertainty = internal::pooled_uncertainty(pool, of_members);
+    return {prediction};
   }
 
   /// `visit` with what outputs make of the predictions.
@@ -176,55 +185,56 @@ struct Predictor::Impl : internal::RestoredModel {
   }
 
   /// `visit` with the predictions of the ensemble, for rows that are read again.
-  Visit of_ensemble(Visit visit, const RowReader& rows) const {
+  Visit of_ensemble(Visit visit, const RowReader& rows,
+                    const internal::FurtherPredictions& further) const {
     if (members.empty())
       return visit;
-    return [this, visit = std::move(visit), &rows](const Predictions&, const Batch& batch) {
-      const auto* const first = batch.rows.data_ptr<std::int64_t>();
-      Batch read;
-      rows.gather({first, static_cast<std::size_t>(batch.size())}, read);
-      visit(pooled(read), batch);
-    };
+    return
+        [this, visit = std::move(visit), &rows, further](const Predictions&, const Batch& batch) {
+          const auto* const first = batch.rows.data_ptr<std::int64_t>();
+          Batch read;
+          rows.gather({first, static_cast<std::size_t>(batch.size())}, read);
+          visit(pooled(read, further), batch);
+        };
   }
 
   /// Gives each of `writers` the predictions for a file, with the columns that `keep` names.
   /// Returns the number of its rows.
   std::int64_t write_predictions(const fs::path& data, const std::vector<std::string>& keep,
-                                 const SampleOptions& samples,
+                                 const internal::FurtherPredictions& further,
                                  std::span<internal::PredictionWriter* const> writers) const;
 
   /// Lets what `visiting` makes for the rows see predictions for all rows of open data. Their
   /// EvaluatedRows are empty where they can only be read in order.
   Evaluation over_rows(const DataProvider& provider,
                        const std::function<Visit(const internal::EvaluatedRows&)>& visiting,
-                       const SampleOptions& drawn = {}) const {
+                       const internal::FurtherPredictions& further = {}) const {
     const auto* rows = provider.ask<RowReader>();
     internal::EvaluatedRows evaluated{rows, rows, provider.ask<GroupNames>()};
     std::unique_ptr<SampleReader> samples;
     if (rows == nullptr)
-      return over_stream(provider, with_outputs(visiting(evaluated)), drawn);
+      return over_stream(provider, with_outputs(visiting(evaluated)), further);
     if ((samples = samples_of(*rows)) != nullptr)
       evaluated.rows = rows = samples.get();
-    const Visit visit = of_ensemble(with_outputs(visiting(evaluated)), *rows);
+    const Visit visit = of_ensemble(with_outputs(visiting(evaluated)), *rows, further);
+    // This model's own predictions are not used where there is an ensemble.
     return evaluate(evaluated, RowList::range(0, rows->rows()), visit,
-                    internal::request_of(drawn).get());
+                    members.empty() ? further : internal::FurtherPredictions{});
   }
 
   /// The same for data that can only be read in order.
   Evaluation over_stream(const DataProvider& provider, const Visit& visit,
-                         const SampleOptions& drawn) const {
+                         const internal::FurtherPredictions& further) const {
     if (provider.stream_rows() == DataProvider::kEndless)
       throw DataError("the data has no end; predicting and evaluating need data that has one");
     engine::StreamInput input;
     input.data = &provider;
     input.window_rows = std::max(pipeline_options().batch_size, std::int64_t{1024});
-    const auto request = internal::request_of(drawn);
     Evaluation totals;
     run_within_memory([&] {
       const engine::BatchPreparation of_rows = preparation_of(provider.spec());
-      engine::BatchPipeline pipeline(input, of_rows, pipeline_options(drawn.count),
-                                     RandomStreams(0));
-      totals = engine::evaluate(setup(of_rows, request.get()), *pipeline.epoch(0), {}, visit);
+      engine::BatchPipeline pipeline(input, of_rows, pipeline_options(further), RandomStreams(0));
+      totals = engine::evaluate(setup(of_rows, further), *pipeline.epoch(0), {}, visit);
     });
     return totals;
   }
@@ -246,7 +256,8 @@ const DataSpec& Predictor::data_spec() const {
 Predictions Predictor::predict(std::span<const at::Tensor> inputs,
                                const PredictOptions& options) const {
   const at::NoGradGuard no_gradients;
-  impl_->expect_drawn(options.samples);
+  impl_->expect_possible(options.samples, options.uncertainty);
+  const internal::Requests requests(options.samples, options.uncertainty);
   const std::vector<PortSpec>& ports = data_spec().inputs;
   if (inputs.size() != ports.size()) {
     throw DataError("the model takes " + std::to_string(ports.size()) +
@@ -269,14 +280,14 @@ Predictions Predictor::predict(std::span<const at::Tensor> inputs,
   }
   batch.rows = at::arange(inputs.front().size(0), at::kLong);
   batch.groups = impl_->groups.numbers_of(options.groups, batch.size());
-  if (!impl_->members.empty())
-    return impl_->outputs.apply(impl_->pooled(batch), batch);
+  // An ensemble prepares rows for each member; draws of dropout are those of batches.
+  if (!impl_->members.empty() || requests.dropout != nullptr)
+    return impl_->predict_rows(batch, requests.further());
   engine::BatchPreparation::Memory memory;
   impl_->preparation.before_transfer(batch, ApplyContext{}, memory);
-  const auto request = internal::request_of(options.samples);
   return internal::within_memory_of(impl_->components.device(), [&] {
     return impl_->outputs.apply(
-        engine::predict(impl_->setup(impl_->preparation, request.get()), batch), batch);
+        engine::predict(impl_->setup(impl_->preparation, requests.further()), batch), batch);
   });
 }
 
@@ -341,10 +352,11 @@ std::vector<std::int64_t> last_samples(const SampleReader& samples,
 }  // namespace
 
 WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::path& output,
-                                              std::int64_t steps,
-                                              const SampleOptions& drawn) const {
+                                              std::int64_t steps, const SampleOptions& drawn,
+                                              const UncertaintyOptions& uncertainty) const {
   TREADLE_EXPECTS(steps >= 1, "there is a step to predict");
-  impl_->expect_drawn(drawn);
+  impl_->expect_possible(drawn, uncertainty);
+  const internal::Requests requests(drawn, uncertainty);
   const auto provider = impl_->open(data, OpenRequest::Purpose::kPredict);
   const auto* const source = provider->ask<RowReader>();
   const std::unique_ptr<SampleReader> samples =
@@ -367,6 +379,12 @@ WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::pa
   const std::int64_t horizon = first.targets.size();
   std::vector<internal::PredictedNumber> columns;
   if (steps > horizon) {
+    if (requests.uncertainty) {
+      throw UsageError(
+          "beyond its horizon a model is given what it has predicted, as if that were certain; "
+          "predict at most " +
+          std::to_string(horizon) + " steps with an uncertainty, or with samples, which are paths");
+    }
     if (samples->spec().inputs.size() > 1) {
       throw UsageError(
           "beyond its horizon a model is given what it has predicted, and this one has "
@@ -385,7 +403,9 @@ WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::pa
   }
   const internal::ContinuedForecast forecast(
       [&](const Batch& windows, const engine::DrawRequest* request) {
-        return impl_->predict_rows(windows, request);
+        internal::FurtherPredictions further = requests.further();
+        further.samples = request;
+        return impl_->predict_rows(windows, further);
       },
       horizon, std::move(columns));
   const at::Tensor groups = impl_->groups.numbers_in(evaluated);
@@ -435,7 +455,8 @@ WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::pa
 }
 
 std::int64_t Predictor::Impl::write_predictions(
-    const fs::path& data, const std::vector<std::string>& keep, const SampleOptions& samples,
+    const fs::path& data, const std::vector<std::string>& keep,
+    const internal::FurtherPredictions& further,
     std::span<internal::PredictionWriter* const> writers) const {
   const auto provider = open(data, OpenRequest::Purpose::kPredict);
   if (!keep.empty() && components.workflow().resolved.contains("sequence")) {
@@ -464,17 +485,19 @@ std::int64_t Predictor::Impl::write_predictions(
         writer->write(predictions, batch);
     };
   };
-  return over_rows(*provider, visiting, samples).rows;
+  return over_rows(*provider, visiting, further).rows;
 }
 
 WrittenPredictions Predictor::predict_file(const fs::path& data, const fs::path& output,
                                            const std::vector<std::string>& keep,
-                                           const SampleOptions& samples) const {
-  impl_->expect_drawn(samples);
+                                           const SampleOptions& samples,
+                                           const UncertaintyOptions& uncertainty) const {
+  impl_->expect_possible(samples, uncertainty);
+  const internal::Requests requests(samples, uncertainty);
   WrittenPredictions written;
   write_file_atomically(output, [&](FileWriter& file) {
     internal::PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
-    written.rows = impl_->write_predictions(data, keep, samples, std::array{&writer});
+    written.rows = impl_->write_predictions(data, keep, requests.further(), std::array{&writer});
     written.crossed = writer.crossed();
   });
   return written;

@@ -7,6 +7,7 @@
 #include <treadle/core/components/module_state.h>
 #include <treadle/core/model/abilities/prepares_for_inference.h>
 #include <treadle/core/model/weights.h>
+#include <treadle/engine/dropout_mode.h>
 #include <treadle/engine/thread_budget.h>
 
 #include "fit/fit.h"
@@ -117,10 +118,11 @@ std::unique_ptr<SampleReader> RestoredModel::samples_of(const RowReader& rows) c
   return samples;
 }
 
-engine::PipelineOptions RestoredModel::pipeline_options(std::int64_t samples) const {
+engine::PipelineOptions RestoredModel::pipeline_options(const FurtherPredictions& further) const {
   // Rows that are evaluated in one batch.
   constexpr std::int64_t kLeast = 32;
   constexpr std::int64_t kMost = 1024;
+  const std::int64_t samples = further.samples != nullptr ? further.samples->count : 0;
   const std::int64_t most_with_samples =
       rows_within_memory(components.data_spec().targets, samples);
   const std::int64_t rows = engine::evaluation_batch(model_spec, kLeast, kMost);
@@ -130,8 +132,25 @@ engine::PipelineOptions RestoredModel::pipeline_options(std::int64_t samples) co
 }
 
 engine::EvaluationSetup RestoredModel::setup(const engine::BatchPreparation& of_rows,
-                                             const engine::DrawRequest* samples) const {
-  return {model.get(), &*objective, &of_rows, nullptr, components.precision(), samples};
+                                             const FurtherPredictions& further) const {
+  engine::EvaluationSetup setup{
+      model.get(), &*objective, &of_rows, nullptr, components.precision(), further.samples};
+  if (further.dropout != nullptr)
+    setup.model = dropout_model();
+  setup.dropout = further.dropout;
+  setup.with_uncertainty = further.uncertainty;
+  return setup;
+}
+
+Model* RestoredModel::dropout_model() const {
+  std::call_once(makes_dropout_model_, [&] {
+    const std::shared_ptr<Model> made = components.make_model(model_spec);
+    load_module_state(*made, module_state(*model));
+    within_memory_of(components.device(), [&] { made->to(components.device().device()); });
+    if (engine::set_dropout_mode(*made) > 0)
+      dropout_model_ = made;
+  });
+  return dropout_model_.get();
 }
 
 void RestoredModel::run_within_memory(const std::function<void()>& work) const {
@@ -140,16 +159,15 @@ void RestoredModel::run_within_memory(const std::function<void()>& work) const {
 }
 
 Evaluation RestoredModel::evaluate(const EvaluatedRows& data, const RowList& rows,
-                                   const Visit& visit, const engine::DrawRequest* samples) const {
+                                   const Visit& visit, const FurtherPredictions& further) const {
   Evaluation totals;
   run_within_memory([&] {
     const engine::BatchPreparation of_rows =
         preparation_of(data.rows->spec(), groups.numbers_in(data));
-    engine::BatchPipeline pipeline(*data.rows, rows, of_rows,
-                                   pipeline_options(samples != nullptr ? samples->count : 0),
+    engine::BatchPipeline pipeline(*data.rows, rows, of_rows, pipeline_options(further),
                                    RandomStreams(0));
     const auto stream = pipeline.epoch(0);
-    totals = engine::evaluate(setup(of_rows, samples), *stream, {}, visit);
+    totals = engine::evaluate(setup(of_rows, further), *stream, {}, visit);
   });
   return totals;
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +32,13 @@
 
 namespace treadle::internal {
 
+/// Requests beside the values of a prediction. Borrowed; may be null.
+struct FurtherPredictions {
+  const engine::DrawRequest* samples = nullptr;
+  const engine::DropoutRequest* dropout = nullptr;
+  bool uncertainty = false;
+};
+
 /// A finished run's model and all that its training fitted, made anew from what was saved. In eval
 /// mode, on its device.
 struct RestoredModel {
@@ -52,18 +60,18 @@ struct RestoredModel {
 
   // Of models of whole batches.
 
-  /// `samples`: how many are drawn for each row.
-  engine::PipelineOptions pipeline_options(std::int64_t samples = 0) const;
-  /// `samples` may be null.
+  engine::PipelineOptions pipeline_options(const FurtherPredictions& further = {}) const;
   engine::EvaluationSetup setup(const engine::BatchPreparation& of_rows,
-                                const engine::DrawRequest* samples = nullptr) const;
+                                const FurtherPredictions& further = {}) const;
+  /// The model once more, with modes for Monte Carlo dropout; null where nothing draws. Made at the
+  /// first call.
+  Model* dropout_model() const;
   void run_within_memory(const std::function<void()>& work) const;
 
   using Visit = std::function<void(const Predictions&, const Batch&)>;
-  /// Lets `visit` see predictions for some rows of open data, in their order. `samples` may be
-  /// null.
+  /// Lets `visit` see predictions for some rows of open data, in their order.
   Evaluation evaluate(const EvaluatedRows& data, const RowList& rows, const Visit& visit,
-                      const engine::DrawRequest* samples = nullptr) const;
+                      const FurtherPredictions& further = {}) const;
 
   const Runtime& runtime;
   StateDict saved;
@@ -78,6 +86,10 @@ struct RestoredModel {
   std::optional<Objective> objective;
   std::shared_ptr<Model> model;
   OutputStages outputs;
+
+ private:
+  mutable std::once_flag makes_dropout_model_;
+  mutable std::shared_ptr<Model> dropout_model_;
 };
 
 /// Rethrows the exception in flight, as restored() has it.

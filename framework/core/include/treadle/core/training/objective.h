@@ -89,6 +89,10 @@ class Objective {
   at::Tensor draw(std::size_t target, const std::vector<at::Tensor>& outputs,
                   std::span<const std::uint64_t> seeds) const;
 
+  /// Of a target, from its loss where that PredictsUncertainty; else nothing is defined.
+  Prediction::Uncertainty uncertainty(std::size_t target,
+                                      const std::vector<at::Tensor>& outputs) const;
+
   /// The mean over any rows, of the terms' sums and weights over them: undefined where a term has
   /// weight 0.
   Number value(std::span<const double> sums, std::span<const double> weights) const;

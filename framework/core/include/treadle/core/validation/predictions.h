@@ -44,6 +44,21 @@ struct Prediction {
   /// `values`: the first of each row and position belong together, and so on. Undefined where none
   /// were asked for.
   at::Tensor samples = {};
+
+  /// How uncertain the prediction is, and why. Aleatoric: noise in the data, which further training
+  /// rows do not remove; epistemic: the disagreement of models, which further rows do remove.
+  ///
+  /// Classes, distributions and labels: entropies in nats, [B, positions...], of labels
+  /// [B, positions..., C]; total = aleatoric + epistemic. Numbers: standard deviations, shaped and
+  /// scaled like `values`; total^2 = aleatoric^2 + epistemic^2. Undefined where unknown: one model
+  /// has no epistemic part, and without a predicted distribution numbers have no aleatoric one. All
+  /// undefined where none were requested.
+  struct Uncertainty {
+    at::Tensor total = {};
+    at::Tensor aleatoric = {};
+    at::Tensor epistemic = {};
+  };
+  Uncertainty uncertainty = {};
 };
 
 /// The decision, where there is one, else the likeliest class (the first of equals), or the labels
@@ -66,6 +81,9 @@ void for_each_tensor(AnyPrediction& prediction, Visit&& visit) {
     visit_defined(extra.values, 0);
   visit_defined(prediction.crossed, 0);
   visit_defined(prediction.samples, 1);
+  visit_defined(prediction.uncertainty.total, 0);
+  visit_defined(prediction.uncertainty.aleatoric, 0);
+  visit_defined(prediction.uncertainty.epistemic, 0);
 }
 
 /// Adds those for more rows (dimension 0), or for more positions of the same rows (1: the first of

@@ -114,6 +114,19 @@ Json members_of(const std::optional<EnsembleResult>& ensemble) {
               ensemble->validation};
 }
 
+/// "aleatoric 0.31, epistemic 0.04"; null without an ensemble.
+Json uncertainty_of(const std::optional<EnsembleResult>& ensemble) {
+  if (!ensemble || !ensemble->uncertainty)
+    return {};
+  List parts;
+  for (const auto& [name, value] : {std::pair{"aleatoric ", ensemble->uncertainty->aleatoric},
+                                    std::pair{"epistemic ", ensemble->uncertainty->epistemic}}) {
+    if (value)
+      enumerate(parts, {name, *value});
+  }
+  return parts;
+}
+
 /// A row of facts is left out where its value is null.
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json() : Json(text);
@@ -136,6 +149,7 @@ Json overview_card(const SearchRecord& search) {
       List{"Pareto front", several && !search.pareto.empty() ? Json(on_front) : Json()},
       List{several ? "the model's trial" : "best trial", best_value(search)},
       List{"ensemble", members},
+      List{"its uncertainty", uncertainty_of(search.result->ensemble)},
       List{"tuner", text_or_null(search.result->tuner)},
       List{"pruner", text_or_null(search.result->pruner)}};
   List blocks{

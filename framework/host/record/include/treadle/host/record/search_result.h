@@ -18,6 +18,13 @@ struct EnsembleResult {
     std::int64_t trial = 0;
     nlohmann::json weight;  ///< a number, or one for each output
   };
+  /// Means over the validation rows, of numbers over all of them: see Prediction::Uncertainty.
+  /// Nothing where unknown.
+  struct Uncertainty {
+    std::optional<double> total;
+    std::optional<double> aleatoric;
+    std::optional<double> epistemic;
+  };
   std::string objective;
   Number validation;         ///< of the objective, on the validation rows
   std::string pool;          ///< what is averaged: "linear", of probabilities, or "logarithmic"
@@ -26,6 +33,7 @@ struct EnsembleResult {
   /// Of the best trial alone, on the test rows; those of the ensemble are the run's. Empty without
   /// test rows.
   std::vector<MetricValue> best_trial_test = {};
+  std::optional<Uncertainty> uncertainty = {};
 };
 
 /// The result of a hyperparameter search.

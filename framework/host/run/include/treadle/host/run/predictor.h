@@ -30,9 +30,26 @@ struct SampleOptions {
   static constexpr std::int64_t kMost = 100'000;
 };
 
+/// How uncertain predictions are, and why: see Prediction::Uncertainty.
+///
+/// An ensemble, of trials or of one model with the loss "ensemble", tells the aleatoric and the
+/// epistemic part; one model with the loss of a distribution the aleatoric part alone. Any model
+/// with dropout tells both by Monte Carlo dropout (Y. Gal and Z. Ghahramani, "Dropout as a Bayesian
+/// Approximation", 2016): the prediction becomes the mean over `dropout_passes` passes in which
+/// dropout draws, and batch norms use their running statistics. Draws are a function of the seed
+/// and of the rows' numbers, not of workers.
+struct UncertaintyOptions {
+  bool is_requested = false;        ///< implied by passes
+  std::int64_t dropout_passes = 0;  ///< at least 2; 0: the model predicts without draws
+  std::uint64_t seed = 0;
+
+  static constexpr std::int64_t kMostPasses = 10'000;
+};
+
 /// Further requests to Predictor::predict().
 struct PredictOptions {
   SampleOptions samples = {};
+  UncertaintyOptions uncertainty = {};
   /// The name of the group (series) of each row. Needed by a model whose transforms have statistics
   /// for each group.
   std::vector<std::string> groups = {};
@@ -72,7 +89,7 @@ class Predictor {
   /// Predicts for rows: one tensor per input of data_spec(), [B, port.shape...], in the data's
   /// units; where the data has bytes, bytes or numbers. Returns one prediction per target. Throws a
   /// DataError with both shapes when an input has another one, a UsageError for samples of a model
-  /// that predicts no distribution.
+  /// that predicts no distribution, and for an uncertainty that the model cannot tell.
   Predictions predict(std::span<const at::Tensor> inputs, const PredictOptions& options = {}) const;
   /// For a model of one input and one target: a table [B, F], columns in data_spec()'s order.
   Prediction predict(const at::Tensor& features, const PredictOptions& options = {}) const;
@@ -83,12 +100,14 @@ class Predictor {
   /// pixels) has a row per position. The columns of the file that `keep` names are copied behind
   /// `row`; one that is called like a column of the predictions is written as "<name> (data)". Of
   /// samples made of rows, `series` and `time` of each prediction, where the data has them. With
-  /// `samples`, columns "y.sample_0", "y.sample_1" … behind those of target y. Counts the rows of
-  /// the data.
+  /// `samples`, columns "y.sample_0", "y.sample_1" … behind those of target y; with `uncertainty`,
+  /// "total", "aleatoric" and "epistemic", "y.total" and so on for numbers, "total(<label>)" for
+  /// labels, those that are known. Counts the rows of the data.
   WrittenPredictions predict_file(const std::filesystem::path& data,
                                   const std::filesystem::path& output,
                                   const std::vector<std::string>& keep = {},
-                                  const SampleOptions& samples = {}) const;
+                                  const SampleOptions& samples = {},
+                                  const UncertaintyOptions& uncertainty = {}) const;
 
   /// Labels a file with the model's predictions, as data that another model can be trained on.
   /// Writes a CSV `targets`: the columns that `keep` names, then those of the targets by their own
@@ -107,11 +126,12 @@ class Predictor {
   /// `position` the steps; then `series` and `time`, where the data has them; then predictions as
   /// predict_file() has them. A series too short for a sample is an error, unless the sequence
   /// skips such series. With `samples`, a column of samples is a path: beyond the horizon the model
-  /// is given what was drawn for the same path, and mean and quantiles are those of the paths.
-  /// Counts the rows that it wrote.
+  /// is given what was drawn for the same path, and mean and quantiles are those of the paths. An
+  /// uncertainty is that of steps within the horizon. Counts the rows that it wrote.
   WrittenPredictions continue_series(const std::filesystem::path& data,
                                      const std::filesystem::path& output, std::int64_t steps,
-                                     const SampleOptions& samples = {}) const;
+                                     const SampleOptions& samples = {},
+                                     const UncertaintyOptions& uncertainty = {}) const;
 
   /// Evaluates the model on a file that has the target.
   EvaluationResult evaluate_file(const std::filesystem::path& data) const;
