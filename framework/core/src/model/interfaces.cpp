@@ -10,6 +10,7 @@
 #include <treadle/core/model/abilities/keeps_state.h>
 #include <treadle/core/model/abilities/logs_values.h>
 #include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/abilities/names_parts.h>
 #include <treadle/core/model/abilities/names_references.h>
 #include <treadle/core/model/abilities/prepares_for_inference.h>
@@ -39,6 +40,7 @@ LogsValues::~LogsValues() = default;
 Model::~Model() = default;
 ModelProvider::~ModelProvider() = default;
 NamesOutputs::~NamesOutputs() = default;
+NamesParameterRoles::~NamesParameterRoles() = default;
 NamesParts::~NamesParts() = default;
 NamesReferences::~NamesReferences() = default;
 PreparesForInference::~PreparesForInference() = default;

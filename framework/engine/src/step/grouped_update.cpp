@@ -35,7 +35,7 @@ void expect_own_names(const std::vector<SlotSpec>& specs) {
 
 bool same_vectors(const SlotSpec& a, const SlotSpec& b) {
   return a.name == b.name && a.kind == b.kind && a.initial == b.initial && a.storage == b.storage &&
-         a.kind != SlotSpec::Kind::kScalar;
+         a.kind != SlotSpec::Kind::kScalar && a.kind != SlotSpec::Kind::kTensor;
 }
 
 }  // namespace
