@@ -38,8 +38,7 @@ std::vector<OptimizerSlots::Place> make_places(const SlotSpec& spec, const Param
   if (spec.kind != SlotSpec::Kind::kTensor)
     return places;
   TREADLE_EXPECTS(spec.shape != nullptr, "a slot of kind kTensor needs a shape");
-  const std::int64_t line =
-      64 / static_cast<std::int64_t>(arena.parameters().element_size());
+  const std::int64_t line = 64 / static_cast<std::int64_t>(arena.parameters().element_size());
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < arena.segments().size(); ++i) {
     OptimizerSlots::Place place{{0}, offset, 0};
@@ -54,8 +53,7 @@ std::vector<OptimizerSlots::Place> make_places(const SlotSpec& spec, const Param
 }
 
 std::int64_t size_of(const std::vector<OptimizerSlots::Place>& places, std::int64_t line) {
-  return places.empty() ? 0
-                        : (places.back().offset + places.back().size + line - 1) / line * line;
+  return places.empty() ? 0 : (places.back().offset + places.back().size + line - 1) / line * line;
 }
 
 at::Tensor make_slot(const SlotSpec& spec, const ParameterArena& arena,
@@ -73,9 +71,9 @@ at::Tensor make_slot(const SlotSpec& spec, const ParameterArena& arena,
     case SlotSpec::Kind::kScalar:
       return at::full({1}, spec.initial, options.dtype(at::kDouble));
     case SlotSpec::Kind::kTensor:
-      return at::full({size_of(places, 64 / static_cast<std::int64_t>(
-                                                arena.parameters().element_size()))},
-                      spec.initial, options);
+      return at::full(
+          {size_of(places, 64 / static_cast<std::int64_t>(arena.parameters().element_size()))},
+          spec.initial, options);
   }
   throw ContractViolation("unknown kind of optimizer slot");
 }

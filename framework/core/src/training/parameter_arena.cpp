@@ -268,9 +268,8 @@ void ParameterArena::lay_out(torch::nn::Module& module) {
     expect_same_kind(tensor, item.key(), first.value(), first.key());
     if (!seen.insert(tensor.unsafeGetTensorImpl()).second)
       continue;  // tied
-    segments_.push_back(
-        {item.key(), tensor.sizes().vec(), offset, tensor.numel(), !tensor.requires_grad(), false,
-         role_in(roles, tensor)});
+    segments_.push_back({item.key(), tensor.sizes().vec(), offset, tensor.numel(),
+                         !tensor.requires_grad(), false, role_in(roles, tensor)});
     adopted_->parameters.push_back({tensor, {}, nullptr, segments_.size() - 1});
     offset += padded(tensor.numel(), element_size, alignment_);
   }

@@ -10,8 +10,8 @@
 
 namespace treadle {
 
-/// An optimizer whose weights of use are not those that it takes gradients at, as with schedule-free
-/// methods.
+/// An optimizer whose weights of use are not those that it takes gradients at, as with
+/// schedule-free methods.
 ///
 /// An optional ability of an Optimizer (`optimizer.ask<EvaluationWeights>()`). A training then
 /// evaluates, keeps as best and ends with these weights; steps and checkpoints have its own.

@@ -62,9 +62,7 @@ class OptimizerSlots : public Stateful {
     std::int64_t offset = 0;  ///< in elements; a multiple of 64 bytes
     std::int64_t size = 0;    ///< in elements, without padding
   };
-  const Place& place(std::size_t slot, std::size_t segment) const {
-    return places_[slot][segment];
-  }
+  const Place& place(std::size_t slot, std::size_t segment) const { return places_[slot][segment]; }
   /// A view of its shape.
   at::Tensor tensor_of(std::size_t slot, std::size_t segment) const;
   /// How a slot of 8 bits is read and written; null for others.
