@@ -20,8 +20,8 @@ class AdamWRest {
   void update(const ParameterPiece& layer, const at::Tensor& rate, at::ScalarType dtype,
               std::size_t first_moment, std::size_t second_moment) const;
   /// By a loop, for the segment at `index`.
-  void update(const HostParameters& host, std::size_t index, double rate,
-              std::size_t first_moment, std::size_t second_moment) const;
+  void update(const HostParameters& host, std::size_t index, double rate, std::size_t first_moment,
+              std::size_t second_moment) const;
 
  private:
   double beta1_;

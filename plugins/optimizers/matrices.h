@@ -20,9 +20,7 @@ struct Matrices {
 
   std::int64_t longest() const { return rows > columns ? rows : columns; }
   /// `tensor`, of the parameter's sizes, as [count, rows, columns].
-  at::Tensor view(const at::Tensor& tensor) const {
-    return tensor.reshape({count, rows, columns});
-  }
+  at::Tensor view(const at::Tensor& tensor) const { return tensor.reshape({count, rows, columns}); }
 };
 
 /// None (count 0) of vectors, of tables, and where a matrix would have one row or one column.

@@ -75,8 +75,8 @@ void Muon::update_matrices(const Layers& layers, Matrices shape, const at::Tenso
     const at::Tensor& g = layer->gradients();
     const at::Tensor m = at::lerp(layer->slot(kFirstMoment), g, 1 - momentum_);
     layer->set_slot(kFirstMoment, m);
-    directions.push_back((nesterov_ ? at::lerp(g, m, momentum_) : m)
-                             .reshape({-1, shape.rows, shape.columns}));
+    directions.push_back(
+        (nesterov_ ? at::lerp(g, m, momentum_) : m).reshape({-1, shape.rows, shape.columns}));
   }
   const at::Tensor all =
       newton_schulz(directions.size() == 1 ? directions.front() : at::cat(directions)) *
@@ -110,9 +110,9 @@ double Muon::factor_of(Matrices shape) const {
 std::string Muon::do_rule_of(const Segment& segment) const {
   if (hidden_matrices(segment).count > 0)
     return "muon";
-  return segment.role == ParameterRole::kHidden ? "adamw"
-                                                : "adamw (" + std::string(name_of(segment.role)) +
-                                                      ")";
+  return segment.role == ParameterRole::kHidden
+             ? "adamw"
+             : "adamw (" + std::string(name_of(segment.role)) + ")";
 }
 
 void* Muon::do_ask(std::string_view interface_id) {

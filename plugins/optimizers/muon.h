@@ -22,7 +22,8 @@ namespace treadle::optimizers {
 /// shrink that the step does not move away from 0.
 ///
 /// A matrix of a hidden layer is a parameter of role kHidden or kStack with at least two rows and
-/// two columns; see Matrices. Embeddings, output layers and tied weights are AdamW's. So are vectors.
+/// two columns; see Matrices. Embeddings, output layers and tied weights are AdamW's. So are
+/// vectors.
 class Muon final : public Optimizer, public NamesRules {
  public:
   explicit Muon(const Config& config);

@@ -77,12 +77,8 @@ std::vector<SlotSpec> Soap::do_slots() const {
   };
   const auto rows = [](const Matrices& matrices) { return matrices.rows; };
   const auto columns = [](const Matrices& matrices) { return matrices.columns; };
-  return {{"first_moment"},
-          {"second_moment"},
-          slot("left", rows),
-          slot("right", columns),
-          slot("left_basis", rows),
-          slot("right_basis", columns)};
+  return {{"first_moment"},       {"second_moment"},        slot("left", rows),
+          slot("right", columns), slot("left_basis", rows), slot("right_basis", columns)};
 }
 
 void Soap::do_update(ParameterView& view) const {

@@ -18,15 +18,15 @@ namespace treadle::optimizers {
 ///     t = 0: L and R begin; QL, QR are their eigenvectors; the parameter stays as it is
 ///     else:  H = QL^T G QR;  m, v and N as Adam's for H (m and v in that basis)
 ///            p <- p - rate * QL N QR^T;   p <- p - rate * weight_decay * p
-///            every precondition_frequency updates: QL <- orthogonal part of the QR decomposition of
-///            L QL, columns ordered by diag(QL^T L QL) first, and QR alike
+///            every precondition_frequency updates: QL <- orthogonal part of the QR decomposition
+///            of L QL, columns ordered by diag(QL^T L QL) first, and QR alike
 ///
 /// A side longer than max_precond_dim keeps its own basis: it has neither L nor QL. Vectors and
-/// tables have none at all and are updated by Adam, from their second update. Kernels are flattened;
-/// see Matrices.
+/// tables have none at all and are updated by Adam, from their second update. Kernels are
+/// flattened; see Matrices.
 ///
-/// Decompositions are on the device of the parameters. Whether one is due is read from it, so a step
-/// waits there.
+/// Decompositions are on the device of the parameters. Whether one is due is read from it, so a
+/// step waits there.
 class Soap final : public Optimizer, public NamesRules {
  public:
   explicit Soap(const Config& config);

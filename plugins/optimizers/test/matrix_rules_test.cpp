@@ -103,9 +103,8 @@ class ReferenceTraining {
       at::Tensor gradient = at::empty_like(parameter);
       double* const at = gradient.data_ptr<double>();
       for (std::int64_t i = 0; i < gradient.numel(); ++i, ++first)
-        at[i] = static_cast<double>((7919 * step * step + 104729 * first + 31 * step * first) %
-                                        1021 -
-                                    510) /
+        at[i] = static_cast<double>(
+                    (7919 * step * step + 104729 * first + 31 * step * first) % 1021 - 510) /
                 256;
       parameter.grad().copy_(gradient);
     }
@@ -153,8 +152,8 @@ TEST_P(AgainstTheReference, FiftyStepsEndWhereNumPyDoes) {
 
     expect_near(training.values(training.arena().parameters()), one.at("values"));
     if (const auto* const ability = optimizer->ask<EvaluationWeights>()) {
-      expect_near(training.values(ability->evaluation_weights(training.arena().parameters(),
-                                                              training.slots())),
+      expect_near(training.values(
+                      ability->evaluation_weights(training.arena().parameters(), training.slots())),
                   one.at("evaluated"));
     } else {
       EXPECT_FALSE(one.contains("evaluated"));

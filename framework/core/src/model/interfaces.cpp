@@ -50,4 +50,14 @@ TakesWeight::~TakesWeight() = default;
 Traced::~Traced() = default;
 WorksStepByStep::~WorksStepByStep() = default;
 
+NamesParameterRoles::Roles NamesParameterRoles::all(ParameterRole role,
+                                                    std::initializer_list<at::Tensor> parameters) {
+  Roles roles;
+  for (const at::Tensor& parameter : parameters) {
+    if (parameter.defined())
+      roles.emplace_back(parameter, role);
+  }
+  return roles;
+}
+
 }  // namespace treadle

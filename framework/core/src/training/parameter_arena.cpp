@@ -117,7 +117,7 @@ ParameterRole role_in(const RolesByTensor& roles, const at::Tensor& parameter) {
 }
 
 /// Of parameters that are not kHidden. Modules around a module come before it.
-RolesByTensor roles_in(torch::nn::Module& module) {
+RolesByTensor roles_in(const torch::nn::Module& module) {
   RolesByTensor roles;
   const auto add = [&](const at::Tensor& parameter, ParameterRole role) {
     const auto [at, is_new] = roles.emplace(parameter.unsafeGetTensorImpl(), role);
@@ -215,6 +215,20 @@ at::Tensor sum_of(const std::vector<at::Tensor>& terms, std::size_t first, std::
 }
 
 }  // namespace
+
+std::vector<Segment> segments_of(const torch::nn::Module& module) {
+  std::vector<Segment> segments;
+  std::unordered_set<const c10::TensorImpl*> seen;
+  const RolesByTensor roles = roles_in(module);
+  for (const auto& item : module.named_parameters(/*recurse=*/true)) {
+    const at::Tensor& tensor = item.value();
+    if (seen.insert(tensor.unsafeGetTensorImpl()).second) {
+      segments.push_back({item.key(), tensor.sizes().vec(), 0, tensor.numel(),
+                          !tensor.requires_grad(), false, role_in(roles, tensor)});
+    }
+  }
+  return segments;
+}
 
 ParameterArena::ParameterArena(torch::nn::Module& module, std::int64_t alignment)
     : alignment_(alignment), adopted_(std::make_unique<Adopted>()) {

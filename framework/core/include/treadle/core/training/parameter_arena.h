@@ -31,6 +31,9 @@ struct Segment {
   bool active() const { return touched && !frozen; }
 };
 
+/// Names, sizes and roles of the segments that an arena of the module has, which is not adopted.
+std::vector<Segment> segments_of(const torch::nn::Module& module);
+
 /// All parameters of one model in one block of memory, and all gradients in another.
 ///
 /// Adopting a module points every parameter's data, and its gradient, into the block; the module

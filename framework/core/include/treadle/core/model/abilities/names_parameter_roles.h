@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -31,6 +32,10 @@ class NamesParameterRoles {
   using Roles = std::vector<std::pair<at::Tensor, ParameterRole>>;
   /// Parameters (the module's own handles) that are not kHidden.
   virtual Roles parameter_roles() const = 0;
+
+ protected:
+  /// One role for those of `parameters` that are defined.
+  static Roles all(ParameterRole role, std::initializer_list<at::Tensor> parameters);
 };
 
 }  // namespace treadle
