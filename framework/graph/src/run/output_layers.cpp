@@ -54,8 +54,8 @@ class Search {
     if (const Graph* const within = graph_of(callee))
       return look_in(*within);
     const std::vector<at::Tensor> its = callee.module()->parameters();
-    const bool has_matrix = std::any_of(its.begin(), its.end(),
-                                        [](const at::Tensor& one) { return one.dim() > 1; });
+    const bool has_matrix =
+        std::any_of(its.begin(), its.end(), [](const at::Tensor& one) { return one.dim() > 1; });
     if (has_matrix)
       found_.insert(found_.end(), its.begin(), its.end());
     return has_matrix;
