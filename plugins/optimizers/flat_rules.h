@@ -150,7 +150,7 @@ struct LambRule {
 };
 
 /// Slots: the distance d = z - y and the second moment v of schedule-free AdamW, whose y is p.
-/// There is no l2.
+/// Without l2.
 ///
 ///     v <- beta2 * v + (1 - beta2) * g^2
 ///     u <- g / (sqrt(v) * root_correction + eps) + decay * p

@@ -91,7 +91,7 @@ void Soap::do_update(ParameterView& view) const {
   }
 }
 
-/// `count`: of updates, that which began the preconditioner not among them.
+/// `count`: of updates after the one that began the preconditioner.
 at::Tensor Soap::step_size(const at::Tensor& rate, double count) const {
   return rate * (std::sqrt(1 - std::pow(beta2_, count)) / (1 - std::pow(beta1_, count)));
 }

@@ -96,8 +96,7 @@ TEST(EvaluationWeights, AreWhatTheBestEpochKeeps) {
   const Whole whole(halving({.checkpoint_every = kEachStep}, only<KeepsTheSecond>()));
 
   const auto second = static_cast<std::size_t>(2 * whole.rehearsal->steps_per_epoch() - 1);
-  expect_half(whole.rehearsal->weights(),
-              whole.context.checkpoints()[second].state.part("model"));
+  expect_half(whole.rehearsal->weights(), whole.context.checkpoints()[second].state.part("model"));
   EXPECT_TRUE(whole.result.has_average);
   EXPECT_EQ(whole.result.best_epoch, 2);
 }

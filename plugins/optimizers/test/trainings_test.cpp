@@ -76,10 +76,11 @@ TEST_P(EveryTraining, WorkersChangeNoBitOfFourShards) {
 
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, EveryTraining,
-    ::testing::Values(TrainedRule{"Muon", "muon", {{"cautious_weight_decay", true}, {"weight_decay", 0.1}}},
-                      TrainedRule{"Soap", "soap", {{"precondition_frequency", 2}}},
-                      TrainedRule{"ScheduleFree", "schedule_free_adamw", {{"warmup_steps", 3}}},
-                      TrainedRule{"Adafactor", "adafactor"}),
+    ::testing::Values(
+        TrainedRule{"Muon", "muon", {{"cautious_weight_decay", true}, {"weight_decay", 0.1}}},
+        TrainedRule{"Soap", "soap", {{"precondition_frequency", 2}}},
+        TrainedRule{"ScheduleFree", "schedule_free_adamw", {{"warmup_steps", 3}}},
+        TrainedRule{"Adafactor", "adafactor"}),
     CaseName());
 
 }  // namespace
