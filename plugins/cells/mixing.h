@@ -9,6 +9,7 @@
 
 #include <treadle/base/config.h>
 #include <treadle/core/model/abilities/logs_values.h>
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/layer.h>
 #include <treadle/core/model/logged_values.h>
 #include <treadle/core/training/structure_search.h>
@@ -26,7 +27,10 @@ namespace treadle::cells {
 /// takes the number of rows: every row gets the same, [B, choices, most operations].
 ///
 /// alphas begin at 0. Logs "entropy": the mean over choices, in nats; 0 where all is decided.
-class OperationWeights final : public Layer, public WeighsOperations, public LogsValues {
+class OperationWeights final : public Layer,
+                               public WeighsOperations,
+                               public LogsValues,
+                               public NamesParameterRoles {
  public:
   OperationWeights(const Config& config, const LayerSpec& spec);
 
@@ -38,6 +42,7 @@ class OperationWeights final : public Layer, public WeighsOperations, public Log
   void allow(std::size_t choice, const std::vector<bool>& operations) override;
   std::vector<bool> allowed(std::size_t choice) const override;
   std::vector<std::string> logged_names() const override { return {"entropy"}; }
+  Roles parameter_roles() const override { return all(ParameterRole::kTable, {alphas_}); }
 
  private:
   at::Tensor mixed() const;  // [choices, most operations], differentiable

@@ -11,6 +11,7 @@
 #include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/abilities/gathers_statistics.h>
 #include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/layer.h>
 #include <treadle/core/model/running_statistics.h>
 
@@ -38,11 +39,12 @@ class Patches final : public Layer {
 /// A linear map of each patch, and a learned vector for its position:
 /// [B, channels, patches, patch_len] to [B, channels, patches, width]. "weight", "bias" as
 /// torch.nn, "positions" [patches, width], uniform within ±0.02.
-class PatchEmbedding final : public Layer {
+class PatchEmbedding final : public Layer, public NamesParameterRoles {
  public:
   PatchEmbedding(const Config& config, const LayerSpec& spec);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  Roles parameter_roles() const override { return all(ParameterRole::kTable, {positions_}); }
 
  private:
   at::Tensor weight_;

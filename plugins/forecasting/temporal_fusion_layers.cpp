@@ -204,6 +204,15 @@ VariableSelection::VariableSelection(const Config& config, const LayerSpec& spec
   of_variables_.norm = weights.norm("variables_norm", {variables, width});
 }
 
+NamesParameterRoles::Roles VariableSelection::parameter_roles() const {
+  const GatedResidual& its = of_variables_;
+  Roles roles = all(ParameterRole::kTable,
+                    {its.fc1.bias, its.fc2.bias, its.gate.bias, its.norm.weight, its.norm.bias});
+  for (const LinearMap* map : {&its.fc1, &its.fc2, &its.gate})
+    roles.emplace_back(map->weight, ParameterRole::kStack);
+  return roles;
+}
+
 at::Tensor VariableSelection::forward(const Inputs& inputs, LayerContext& context) {
   const at::Tensor& x = inputs[0];
   const std::int64_t variables = x.size(-2);

@@ -9,6 +9,7 @@
 #include <treadle/base/config.h>
 #include <treadle/core/model/abilities/draws_in_training.h>
 #include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/layer.h>
 
 /// The parts of the Temporal Fusion Transformer: Lim et al., "Temporal Fusion Transformers for
@@ -78,13 +79,17 @@ class GatedAddNorm final : public Layer, public DrawsInTraining {
 ///
 /// "weights_*" are those of the network that computes the weights, from [variables * width];
 /// "variables_*" those of the variables' networks, one below the other: [variables, out, in].
-class VariableSelection final : public Layer, public NamesOutputs, public DrawsInTraining {
+class VariableSelection final : public Layer,
+                                public NamesOutputs,
+                                public DrawsInTraining,
+                                public NamesParameterRoles {
  public:
   VariableSelection(const Config& config, const LayerSpec& spec);
 
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::vector<std::string> output_names() const override { return {"weights"}; }
   bool draws_in_training() const override { return dropout_ > 0; }
+  Roles parameter_roles() const override;
 
  private:
   double dropout_;

@@ -187,6 +187,13 @@ std::optional<PlanValue> Embedding::lower(PlanBuilder& builder,
   return builder.apply(std::make_shared<EmbeddingOp>(weights_[0]), inputs[0]);
 }
 
+NamesParameterRoles::Roles Embedding::parameter_roles() const {
+  Roles roles;
+  for (const at::Tensor& weight : weights_)
+    roles.emplace_back(weight, ParameterRole::kTable);
+  return roles;
+}
+
 void PositionalEncoding::check(const Config& config) {
   if (config.has("max_length") && config.get<std::string>("kind") == "sinusoidal") {
     config.fail("max_length",

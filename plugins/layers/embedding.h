@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <treadle/core/model/abilities/keeps_state.h>
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/abilities/takes_indices.h>
 #include <treadle/core/model/layer.h>
 #include <treadle/plan/lowerable.h>
@@ -16,12 +17,16 @@ namespace treadle::layers {
 /// [num_embeddings, embedding_dim], N(0, std²) at first. With a table for each column, [..., K] to
 /// [..., K, embedding_dim], "weight_0", "weight_1", ... An index that no table has, such as -1 for
 /// a missing category, is an error.
-class Embedding final : public Layer, public Lowerable, public TakesIndices {
+class Embedding final : public Layer,
+                        public Lowerable,
+                        public TakesIndices,
+                        public NamesParameterRoles {
  public:
   Embedding(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
   std::optional<PlanValue> lower(PlanBuilder& builder,
                                  std::span<const PlanValue> inputs) const override;
+  Roles parameter_roles() const override;
 
  private:
   std::vector<at::Tensor> weights_;  // one, or one for each column
@@ -36,7 +41,8 @@ class Embedding final : public Layer, public Lowerable, public TakesIndices {
 class PositionalEncoding final : public Layer,
                                  public Lowerable,
                                  public TakesIndices,
-                                 public KeepsState {
+                                 public KeepsState,
+                                 public NamesParameterRoles {
  public:
   static void check(const Config& config);
   PositionalEncoding(const Config& config, const LayerSpec& spec);
@@ -45,6 +51,7 @@ class PositionalEncoding final : public Layer,
                                  std::span<const PlanValue> inputs) const override;
   bool takes_indices(std::size_t index) const override { return index > 0; }
   bool keeps_state() const override { return has_cache_; }
+  Roles parameter_roles() const override { return all(ParameterRole::kTable, {vectors_}); }
 
  private:
   TensorSpec do_result(std::span<const TensorSpec> inputs) override { return inputs.front(); }

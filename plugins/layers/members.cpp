@@ -85,6 +85,12 @@ EnsembleDense::EnsembleDense(const Config& config, const LayerSpec& spec) {
     bias_.uniform_(-bound, bound);
 }
 
+NamesParameterRoles::Roles EnsembleDense::parameter_roles() const {
+  Roles roles = all(ParameterRole::kTable, {bias_});
+  roles.emplace_back(weight_, ParameterRole::kStack);
+  return roles;
+}
+
 at::Tensor EnsembleDense::forward(const Inputs& inputs, LayerContext&) {
   const at::Tensor by_row = of_each_member(inputs[0]);
   const at::Tensor by_member =

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/layer.h>
 
 #include "stream.h"
@@ -22,10 +23,11 @@ namespace treadle::layers {
 /// first, b the same for each member; s is 1; r is 1, a random sign or N(0, 1).
 ///
 /// Wen, Tran and Ba, "BatchEnsemble" (2020).
-class BatchEnsembleDense final : public Layer {
+class BatchEnsembleDense final : public Layer, public NamesParameterRoles {
  public:
   BatchEnsembleDense(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  Roles parameter_roles() const override { return all(ParameterRole::kTable, {r_, s_, bias_}); }
 
  private:
   at::Tensor r_;
@@ -36,10 +38,11 @@ class BatchEnsembleDense final : public Layer {
 
 /// Each member has a weight of its own: "weight" [members, in, units], "bias" [members, units],
 /// uniform within ±1 / sqrt(in) at first.
-class EnsembleDense final : public Layer {
+class EnsembleDense final : public Layer, public NamesParameterRoles {
  public:
   EnsembleDense(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  Roles parameter_roles() const override;
 
  private:
   at::Tensor weight_;

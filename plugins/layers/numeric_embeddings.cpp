@@ -103,6 +103,12 @@ PeriodicEmbedding::PeriodicEmbedding(const Config& config, const LayerSpec& spec
   add_linear(config, spec, 2 * count);
 }
 
+NamesParameterRoles::Roles PeriodicEmbedding::parameter_roles() const {
+  Roles roles = NumericEmbedding::parameter_roles();
+  roles.emplace_back(frequencies_, ParameterRole::kTable);
+  return roles;
+}
+
 at::Tensor PeriodicEmbedding::encoded(const at::Tensor& x) const {
   const at::Tensor v = x.unsqueeze(-1).mul(frequencies_.mul(2 * std::numbers::pi));
   return at::cat({at::cos(v), at::sin(v)}, -1);

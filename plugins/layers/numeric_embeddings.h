@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/layer.h>
 
 #include "stream.h"
@@ -15,10 +16,11 @@ namespace treadle::layers {
 /// in, embedding_dim] and "bias" [features, embedding_dim], and maybe a ReLU. `lite` is one map for
 /// all features: "weight" [embedding_dim, in], "bias" [embedding_dim]. Uniform within
 /// ±1 / sqrt(in) at first, as torch.nn.Linear.
-class NumericEmbedding : public Layer {
+class NumericEmbedding : public Layer, public NamesParameterRoles {
  public:
   static void check(const Config& config);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) final;
+  Roles parameter_roles() const override { return all(ParameterRole::kTable, {weight_, bias_}); }
 
  protected:
   NumericEmbedding(const Config& config, const LayerSpec& spec);
@@ -44,6 +46,7 @@ class NumericEmbedding : public Layer {
 class PeriodicEmbedding final : public NumericEmbedding {
  public:
   PeriodicEmbedding(const Config& config, const LayerSpec& spec);
+  Roles parameter_roles() const override;
 
  private:
   at::Tensor encoded(const at::Tensor& x) const override;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include <treadle/base/config.h>
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/layer.h>
 
 /// The tokens that transformers take instead of images and tables.
@@ -25,10 +26,11 @@ class ClassToken final : public Layer {
 ///
 /// Gorishniy et al., "Revisiting Deep Learning Models for Tabular Data" (2021), section 3.3.
 /// "weight" and "bias" [features, embedding_dim], uniform in ±1 / √embedding_dim at first.
-class FeatureTokenizer final : public Layer {
+class FeatureTokenizer final : public Layer, public NamesParameterRoles {
  public:
   FeatureTokenizer(const Config& config, const LayerSpec& spec);
   at::Tensor forward(const Inputs& inputs, LayerContext& context) override;
+  Roles parameter_roles() const override { return all(ParameterRole::kTable, {weight_, bias_}); }
 
  private:
   at::Tensor weight_;

@@ -45,9 +45,9 @@ using CenteredRmsPropRule = RmsPropRule<T, true, false>;
 template <typename T>
 using RollingCenteredRmsPropRule = RmsPropRule<T, true, true>;
 
-using Kernels =
-    KernelTable<DescentRule, MomentumRule, AdamRule, PlainRmsPropRule, RollingRmsPropRule,
-                CenteredRmsPropRule, RollingCenteredRmsPropRule, AdagradRule, LionRule, LambRule>;
+using Kernels = KernelTable<DescentRule, MomentumRule, AdamRule, PlainRmsPropRule,
+                            RollingRmsPropRule, CenteredRmsPropRule, RollingCenteredRmsPropRule,
+                            AdagradRule, LionRule, LambRule, ScheduleFreeRule>;
 
 }  // namespace treadle::optimizers
 #endif
@@ -253,6 +253,38 @@ void run(const LambRule<T>& rule, const Vectors<T>& vectors, Range range) {
   }
 }
 
+template <typename T>
+void run(const ScheduleFreeRule<T>& rule, const Vectors<T>& vectors, Range range) {
+  const Register<T> d;
+  const auto scale = hn::Set(d, rule.scale);
+  const auto beta2 = hn::Set(d, rule.beta2);
+  const auto one_minus_beta2 = hn::Set(d, rule.one_minus_beta2);
+  const auto root_correction = hn::Set(d, rule.root_correction);
+  const auto eps = hn::Set(d, rule.eps);
+  const auto decay = hn::Set(d, rule.decay);
+  const auto pull = hn::Set(d, rule.pull);
+  const auto along = hn::Set(d, rule.along);
+  const auto keep = hn::Set(d, rule.keep);
+  const auto apart = hn::Set(d, rule.apart);
+  T* const parameters = vectors.parameters;
+  const T* const gradients = vectors.gradients;
+  T* const distances = vectors.slots[0];
+  T* const second = vectors.slots[1];
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = range.begin; i < range.end; i += lanes) {
+    const auto p = hn::LoadU(d, parameters + i);
+    const auto g = hn::Mul(scale, hn::LoadU(d, gradients + i));
+    const auto distance = hn::LoadU(d, distances + i);
+    const auto v = blend(beta2, hn::LoadU(d, second + i), one_minus_beta2, hn::Mul(g, g));
+    const auto root = hn::Add(hn::Mul(hn::Sqrt(v), root_correction), eps);
+    const auto u = hn::Add(hn::Div(g, root), hn::Mul(decay, p));
+    hn::StoreU(v, d, second + i);
+    hn::StoreU(hn::Mul(keep, hn::Sub(distance, hn::Mul(apart, u))), d, distances + i);
+    const auto move = hn::Sub(hn::Mul(pull, distance), hn::Mul(along, u));
+    hn::StoreU(hn::Add(p, move), d, parameters + i);
+  }
+}
+
 template <typename D>
 HWY_INLINE Numbers<D> widened(D, Numbers<D> numbers) {
   return numbers;
@@ -416,6 +448,7 @@ TREADLE_INSTANTIATE(RollingCenteredRmsPropRule);
 TREADLE_INSTANTIATE(AdagradRule);
 TREADLE_INSTANTIATE(LionRule);
 TREADLE_INSTANTIATE(LambRule);
+TREADLE_INSTANTIATE(ScheduleFreeRule);
 #undef TREADLE_INSTANTIATE
 
 template SquaredNorms lamb_norms(const LambRule<float>&, const Vectors<float>&, Range);

@@ -149,6 +149,28 @@ struct LambRule {
   T step;  ///< rate * |p| / |u|
 };
 
+/// Slots: the distance d = z - y and the second moment v of schedule-free AdamW, whose y is p.
+/// Without l2.
+///
+///     v <- beta2 * v + (1 - beta2) * g^2
+///     u <- g / (sqrt(v) * root_correction + eps) + decay * p
+///     p <- p + (pull * d - along * u)
+///     d <- keep * (d - apart * u)
+template <typename T>
+struct ScheduleFreeRule {
+  using Element = T;
+  T scale;
+  T beta2;
+  T one_minus_beta2;
+  T root_correction;  ///< 1 / sqrt(1 - beta2^t)
+  T eps;
+  T decay;
+  T pull;   ///< c, the weight of z in the mean
+  T along;  ///< rate * (1 - beta1 * (1 - c))
+  T keep;   ///< 1 - c
+  T apart;  ///< rate * beta1
+};
+
 /// For each rule above, with float and double. Callable from any thread, also from inside a TBB
 /// task: no task of others is run meanwhile.
 template <typename Rule>

@@ -48,9 +48,10 @@ TEST_F(PluginCommands, WhyFindsAPluginByIdComponentOrFile) {
 
     EXPECT_EQ(why.code, 0) << why.err;
     EXPECT_THAT(why.out, StartsWith("org.treadle.optimizers ")) << name;
-    EXPECT_THAT(why.out, HasSubstr("\n  file     " + built("optimizers").string() +
-                                   " (installed)\n  verdict  usable\n  offers   optimizer adagrad, "
-                                   "optimizer adam, optimizer adamw, "));
+    EXPECT_THAT(why.out,
+                HasSubstr("\n  file     " + built("optimizers").string() +
+                          " (installed)\n  verdict  usable\n  offers   optimizer adafactor, "
+                          "optimizer adagrad, optimizer adam, "));
   }
 }
 
@@ -66,7 +67,7 @@ TEST_F(PluginCommands, WhyExaminesAFileOutsideTheSearchPath) {
                              HasSubstr("\n  file     " + (folder() / "build/mine.so").string() +
                                        " (outside the search path)\n  verdict  usable\n  remedy   "
                                        "name it with --plugin, or put it into a folder of the "
-                                       "search path\n  offers   optimizer adagrad, ")));
+                                       "search path\n  offers   optimizer adafactor, ")));
   const Finished text = run({"plugins", "why", "build/text.so"});
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("\n  verdict  invalid: it is not a shared library: it does not "
@@ -148,7 +149,8 @@ TEST_F(PluginCommands, CheckSaysWhatItLookedAt) {
        {"  ok    it was built for this runner\n", "  ok    it exports its entry and nothing else\n",
         "  ok    it finds every symbol it needs when it is loaded\n",
         "  ok    it registers the same components each time its entry is called\n",
-        "  ok    it makes adagrad, adam, adamw, adamw8bit, lamb and 3 more from defaults alone\n",
+        "  ok    it makes adafactor, adagrad, adam, adamw, adamw8bit and 7 more from defaults "
+        "alone\n",
         "  ok    it leaves the process as it was\n", "  ok    it prints nothing\n"})
     EXPECT_THAT(checked.out, HasSubstr(line));
 }

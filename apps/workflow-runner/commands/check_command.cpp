@@ -33,6 +33,8 @@ void check_with_data(const CommandLine& line) {
   const std::vector<std::string> notes = check_document(runtime, workflow);
   const DryRun dry = dry_run(runtime, workflow);
   Json facts{{"data", dry.data}, {"model", dry.model}, {"validation", dry.validation}};
+  if (!dry.rules.is_null())
+    facts["rules"] = dry.rules;
   if (!dry.search.is_null()) {
     facts["search"] = dry.search;
     facts["search"].erase("bytes_of_a_training");
@@ -47,6 +49,7 @@ void check_with_data(const CommandLine& line) {
                {"data", dry.data},
                {"model", dry.model},
                {"validation", dry.validation},
+               {"rules", dry.rules},
                {"search", dry.search},
                {"suspicions", dry.suspicions},
                {"estimated_bytes", dry.estimated_bytes},

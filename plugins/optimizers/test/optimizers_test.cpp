@@ -43,6 +43,12 @@ OptimizerCase rounding(OptimizerCase one) {
   return one;
 }
 
+/// Its numbers are sensitive to rounding.
+OptimizerCase sensitive(double distance, OptimizerCase one) {
+  one.precision_distance = distance;
+  return one;
+}
+
 OptimizerCase at_rate(double rate, OptimizerCase one) {
   one.learning_rate = rate;
   return one;
@@ -73,7 +79,22 @@ INSTANTIATE_TEST_SUITE_P(
         case_of("Lion", "lion"),
         decaying(case_of("LionWithDecay", "lion", {{"weight_decay", 0.1}})),
         case_of("LambWithoutDecay", "lamb", {{"weight_decay", 0}}),
-        decaying(case_of("Lamb", "lamb"))),
+        decaying(case_of("Lamb", "lamb")),
+        sensitive(0.01, case_of("Muon", "muon", {{"adamw_learning_rate", 0.02}})),
+        sensitive(0.01, decaying(case_of("MuonWithDecay", "muon",
+                                         {{"adamw_learning_rate", 0.02},
+                                          {"weight_decay", 0.1},
+                                          {"adamw_weight_decay", 0.1},
+                                          {"cautious_weight_decay", true},
+                                          {"nesterov", false}}))),
+        sensitive(1, case_of("Soap", "soap")),
+        sensitive(1, case_of("SoapOften", "soap", {{"precondition_frequency", 2}})),
+        case_of("SoapOfOneSide", "soap", {{"max_precond_dim", 3}}),
+        at_rate(0.2, case_of("ScheduleFree", "schedule_free_adamw")),
+        at_rate(0.2, decaying(case_of("ScheduleFreeWithDecay", "schedule_free_adamw",
+                                      {{"weight_decay", 0.1}, {"warmup_steps", 5}, {"r", 1}}))),
+        case_of("Adafactor", "adafactor"),
+        decaying(case_of("AdafactorWithDecay", "adafactor", {{"weight_decay", 0.1}}))),
     CaseName());
 
 // --- the same numbers as libtorch's optimizers -------------------------------------------------
@@ -347,11 +368,14 @@ TEST(Optimizers, RememberNoMoreThanTheirRuleNeeds) {
   EXPECT_EQ(slots("adagrad", {}), (Names{"square_sum"}));
   EXPECT_EQ(slots("lion", {}), (Names{"momentum"}));
   EXPECT_EQ(slots("lamb", {}), (Names{"first_moment", "second_moment"}));
+  EXPECT_EQ(slots("muon", {}), (Names{"first_moment", "second_moment"}));
+  EXPECT_EQ(slots("adafactor", {}), (Names{"row_variance", "column_variance", "variance"}));
 }
 
 // An eps that single precision cannot hold does not become 0: nothing is divided by nothing.
 TEST(Optimizers, StandATinyEpsInSinglePrecision) {
-  for (const char* name : {"adam", "adamw", "rmsprop", "adagrad", "lamb"}) {
+  for (const char* name :
+       {"adam", "adamw", "rmsprop", "adagrad", "lamb", "soap", "schedule_free_adamw"}) {
     const auto optimizer = make(name, {{"eps", 1e-300}});
     Layers layers(*optimizer, {3}, at::tensor({1.f, 2.f, 3.f}));
     layers.step(at::tensor({0.f, 0.f, 1.f}), 0.01);
@@ -368,6 +392,10 @@ TEST(Optimizers, HaveDocumentedDefaults) {
   EXPECT_EQ(make("adagrad")->learning_rate(), 0.01);
   EXPECT_EQ(make("lion")->learning_rate(), 0.0001);
   EXPECT_EQ(make("lamb")->learning_rate(), 0.001);
+  EXPECT_EQ(make("muon")->learning_rate(), 0.02);
+  EXPECT_EQ(make("soap")->learning_rate(), 0.003);
+  EXPECT_EQ(make("schedule_free_adamw")->learning_rate(), 0.0025);
+  EXPECT_EQ(make("adafactor")->learning_rate(), 0.01);
   EXPECT_EQ(plugin().completed("rmsprop").at("eps_inside_root"), false);
   EXPECT_EQ(plugin().completed("adamw").at("weight_decay"), 0.01);
   EXPECT_EQ(plugin().completed("adam").at("weight_decay"), 0);
@@ -385,6 +413,10 @@ TEST(Optimizers, RefuseParametersOutOfRange) {
   EXPECT_THROW(make("adagrad", {{"initial_accumulator_value", -1}}), DocumentError);
   EXPECT_THROW(make("lion", {{"eps", 1e-8}}), DocumentError);
   EXPECT_THROW(make("lamb", {{"eps", 0}}), DocumentError);
+  EXPECT_THROW(make("muon", {{"adjust_lr_fn", "spectral"}}), DocumentError);
+  EXPECT_THROW(make("soap", {{"precondition_frequency", 0}}), DocumentError);
+  EXPECT_THROW(make("schedule_free_adamw", {{"betas", {0, 0.999}}}), DocumentError);
+  EXPECT_THROW(make("adafactor", {{"beta2_decay", 0.5}}), DocumentError);
 }
 
 }  // namespace

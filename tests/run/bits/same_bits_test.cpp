@@ -38,6 +38,8 @@ TEST(SameSeed, HoldsForEveryWayToTrain) {
       {{"validation", {{"use", "hold_out"}}}},
       {{"precision", "float64"}},
       {{"optimizer", {{"use", "lamb"}, {"learning_rate", 0.01}}}},
+      {{"optimizer", {{"use", "muon"}}}, {"resources", {{"shards", 4}}}},
+      {{"optimizer", {{"use", "soap"}}}},
   };
   for (const nlohmann::json& change : changes) {
     nlohmann::json alone = moons(1);

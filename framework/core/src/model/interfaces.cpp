@@ -11,6 +11,7 @@
 #include <treadle/core/model/abilities/keeps_state.h>
 #include <treadle/core/model/abilities/logs_values.h>
 #include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/abilities/names_parts.h>
 #include <treadle/core/model/abilities/names_references.h>
 #include <treadle/core/model/abilities/prepares_for_inference.h>
@@ -41,6 +42,7 @@ LogsValues::~LogsValues() = default;
 Model::~Model() = default;
 ModelProvider::~ModelProvider() = default;
 NamesOutputs::~NamesOutputs() = default;
+NamesParameterRoles::~NamesParameterRoles() = default;
 NamesParts::~NamesParts() = default;
 NamesReferences::~NamesReferences() = default;
 PreparesForInference::~PreparesForInference() = default;
@@ -49,5 +51,15 @@ TakesIndices::~TakesIndices() = default;
 TakesWeight::~TakesWeight() = default;
 Traced::~Traced() = default;
 WorksStepByStep::~WorksStepByStep() = default;
+
+NamesParameterRoles::Roles NamesParameterRoles::all(ParameterRole role,
+                                                    std::initializer_list<at::Tensor> parameters) {
+  Roles roles;
+  for (const at::Tensor& parameter : parameters) {
+    if (parameter.defined())
+      roles.emplace_back(parameter, role);
+  }
+  return roles;
+}
 
 }  // namespace treadle

@@ -7,6 +7,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/accumulate.h>
 
 #include <treadle/base/error.h>
 
@@ -30,8 +31,34 @@ std::shared_ptr<const BlockQuantizer> make_quantizer(const SlotSpec& spec, c10::
   return std::make_shared<BlockQuantizer>(has_sign ? Signs::kBoth : Signs::kNone, device);
 }
 
+/// Begins each segment's tensor with 64 bytes, as segments do.
+std::vector<OptimizerSlots::Place> make_places(const SlotSpec& spec, const ParameterArena& arena,
+                                               const std::vector<bool>& members) {
+  std::vector<OptimizerSlots::Place> places;
+  if (spec.kind != SlotSpec::Kind::kTensor)
+    return places;
+  TREADLE_EXPECTS(spec.shape != nullptr, "a slot of kind kTensor needs a shape");
+  const std::int64_t line = 64 / static_cast<std::int64_t>(arena.parameters().element_size());
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < arena.segments().size(); ++i) {
+    OptimizerSlots::Place place{{0}, offset, 0};
+    if (members.empty() || members[i]) {
+      place.shape = spec.shape(arena.segments()[i]);
+      place.size = c10::multiply_integers(place.shape);
+    }
+    offset += (place.size + line - 1) / line * line;
+    places.push_back(std::move(place));
+  }
+  return places;
+}
+
+std::int64_t size_of(const std::vector<OptimizerSlots::Place>& places, std::int64_t line) {
+  return places.empty() ? 0 : (places.back().offset + places.back().size + line - 1) / line * line;
+}
+
 at::Tensor make_slot(const SlotSpec& spec, const ParameterArena& arena,
-                     const BlockQuantizer* quantizer) {
+                     const BlockQuantizer* quantizer,
+                     const std::vector<OptimizerSlots::Place>& places) {
   const at::TensorOptions options = arena.parameters().options();
   if (quantizer != nullptr)
     return at::full({arena.size()}, quantizer->zero(), options.dtype(at::kByte));
@@ -43,6 +70,10 @@ at::Tensor make_slot(const SlotSpec& spec, const ParameterArena& arena,
                       options.dtype(at::kDouble));
     case SlotSpec::Kind::kScalar:
       return at::full({1}, spec.initial, options.dtype(at::kDouble));
+    case SlotSpec::Kind::kTensor:
+      return at::full(
+          {size_of(places, 64 / static_cast<std::int64_t>(arena.parameters().element_size()))},
+          spec.initial, options);
   }
   throw ContractViolation("unknown kind of optimizer slot");
 }
@@ -60,7 +91,8 @@ std::vector<int> cohorts_of(const at::Tensor& updates) {
 
 }  // namespace
 
-OptimizerSlots::OptimizerSlots(std::vector<SlotSpec> specs, const ParameterArena& arena)
+OptimizerSlots::OptimizerSlots(std::vector<SlotSpec> specs, const ParameterArena& arena,
+                               const std::vector<bool>& members)
     : specs_(std::move(specs)),
       updates_(at::zeros({static_cast<std::int64_t>(arena.segments().size())},
                          arena.parameters().options().dtype(at::kDouble))),
@@ -69,7 +101,8 @@ OptimizerSlots::OptimizerSlots(std::vector<SlotSpec> specs, const ParameterArena
                   "slots of 8 bits need an arena whose segments begin with a block");
   for (const SlotSpec& spec : specs_) {
     quantizers_.push_back(make_quantizer(spec, arena.parameters().device()));
-    tensors_.push_back(make_slot(spec, arena, quantizers_.back().get()));
+    places_.push_back(make_places(spec, arena, members));
+    tensors_.push_back(make_slot(spec, arena, quantizers_.back().get(), places_.back()));
     scales_.push_back(quantizers_.back() == nullptr
                           ? at::Tensor()
                           : at::zeros({arena.size() / BlockQuantizer::kBlock},
@@ -86,6 +119,11 @@ std::int64_t OptimizerSlots::alignment_of(const std::vector<SlotSpec>& specs) {
     return spec.storage == SlotSpec::Storage::kFull;
   });
   return is_full ? 1 : BlockQuantizer::kBlock;
+}
+
+at::Tensor OptimizerSlots::tensor_of(std::size_t slot, std::size_t segment) const {
+  const Place& its = place(slot, segment);
+  return tensors_[slot].narrow(0, its.offset, its.size).view(its.shape);
 }
 
 void OptimizerSlots::share(std::size_t slot, const OptimizerSlots& other, std::size_t its) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <unordered_set>
 
@@ -10,11 +11,18 @@
 #include <c10/core/GradMode.h>
 #include <c10/util/StringUtil.h>
 #include <torch/nn/module.h>
+#include <torch/nn/modules/embedding.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/model/model.h>
 #include <treadle/core/training/sum_tree.h>
 
 namespace treadle {
+
+std::string_view name_of(ParameterRole role) {
+  constexpr std::array<std::string_view, 5> kNames{"hidden", "stack", "table", "output", "tied"};
+  return kNames.at(static_cast<std::size_t>(role));
+}
 
 /// What the arena has taken from the module.
 struct ParameterArena::Adopted {
@@ -101,6 +109,49 @@ at::Tensor aligned_zeros(std::int64_t count, const at::Tensor& like, at::ScalarT
   return block.narrow(0, past == 0 ? 0 : step - past, count);
 }
 
+using RolesByTensor = std::map<const c10::TensorImpl*, ParameterRole>;
+
+ParameterRole role_in(const RolesByTensor& roles, const at::Tensor& parameter) {
+  const auto found = roles.find(parameter.unsafeGetTensorImpl());
+  return found == roles.end() ? ParameterRole::kHidden : found->second;
+}
+
+/// Of parameters that are not kHidden. Modules around a module come before it.
+RolesByTensor roles_in(const torch::nn::Module& module) {
+  RolesByTensor roles;
+  const auto add = [&](const at::Tensor& parameter, ParameterRole role) {
+    const auto [at, is_new] = roles.emplace(parameter.unsafeGetTensorImpl(), role);
+    if (!is_new && role == ParameterRole::kTable)
+      at->second = role;
+  };
+  const auto add_all = [&](const torch::nn::Module& one) {
+    if (const auto* const names = dynamic_cast<const NamesParameterRoles*>(&one)) {
+      for (const auto& [parameter, role] : names->parameter_roles())
+        add(parameter, role);
+    }
+    if (const auto* const table = dynamic_cast<const torch::nn::EmbeddingImpl*>(&one))
+      add(table->weight, ParameterRole::kTable);
+  };
+  add_all(module);
+  for (const auto& inner : module.modules(/*include_self=*/false))
+    add_all(*inner);
+  std::map<const c10::TensorImpl*, std::size_t> names;
+  const at::Tensor* last_matrix = nullptr;
+  const auto named = module.named_parameters(/*recurse=*/true);
+  for (const auto& item : named) {
+    if (++names[item.value().unsafeGetTensorImpl()] == 2)
+      add(item.value(), ParameterRole::kTied);
+    if (item.value().dim() >= 2 && role_in(roles, item.value()) != ParameterRole::kTable)
+      last_matrix = &item.value();
+  }
+  const bool has_outputs = std::any_of(roles.begin(), roles.end(), [](const auto& one) {
+    return one.second == ParameterRole::kOutput;
+  });
+  if (!has_outputs && last_matrix != nullptr && dynamic_cast<const Model*>(&module) != nullptr)
+    add(*last_matrix, ParameterRole::kOutput);
+  return roles;
+}
+
 /// Adds some elements of several terms by the tree of middle_of().
 template <typename T>
 class TreeSum {
@@ -165,6 +216,20 @@ at::Tensor sum_of(const std::vector<at::Tensor>& terms, std::size_t first, std::
 
 }  // namespace
 
+std::vector<Segment> segments_of(const torch::nn::Module& module) {
+  std::vector<Segment> segments;
+  std::unordered_set<const c10::TensorImpl*> seen;
+  const RolesByTensor roles = roles_in(module);
+  for (const auto& item : module.named_parameters(/*recurse=*/true)) {
+    const at::Tensor& tensor = item.value();
+    if (seen.insert(tensor.unsafeGetTensorImpl()).second) {
+      segments.push_back({item.key(), tensor.sizes().vec(), 0, tensor.numel(),
+                          !tensor.requires_grad(), false, role_in(roles, tensor)});
+    }
+  }
+  return segments;
+}
+
 ParameterArena::ParameterArena(torch::nn::Module& module, std::int64_t alignment)
     : alignment_(alignment), adopted_(std::make_unique<Adopted>()) {
   lay_out(module);
@@ -210,14 +275,15 @@ void ParameterArena::lay_out(torch::nn::Module& module) {
   const auto& first = named[0];
   const std::int64_t element_size = static_cast<std::int64_t>(first.value().element_size());
   std::unordered_set<const c10::TensorImpl*> seen;
+  const RolesByTensor roles = roles_in(module);
   std::int64_t offset = 0;
   for (const auto& item : named) {
     const at::Tensor& tensor = item.value();
     expect_same_kind(tensor, item.key(), first.value(), first.key());
     if (!seen.insert(tensor.unsafeGetTensorImpl()).second)
       continue;  // tied
-    segments_.push_back(
-        {item.key(), tensor.sizes().vec(), offset, tensor.numel(), !tensor.requires_grad(), false});
+    segments_.push_back({item.key(), tensor.sizes().vec(), offset, tensor.numel(),
+                         !tensor.requires_grad(), false, role_in(roles, tensor)});
     adopted_->parameters.push_back({tensor, {}, nullptr, segments_.size() - 1});
     offset += padded(tensor.numel(), element_size, alignment_);
   }

@@ -25,7 +25,7 @@ const at::Tensor& ParameterPiece::slot(std::size_t slot) const {
                        .to(parameters_.scalar_type());
   }
   TREADLE_EXPECTS(slot < slots_.size() && slots_[slot].defined(),
-                  "runs() have per-element slots, layers() also per-segment slots; a scalar slot "
+                  "runs() have per-element slots, layers() also those per segment; a scalar slot "
                   "is the view's");
   return slots_[slot];
 }
@@ -186,6 +186,7 @@ ParameterPiece ParameterView::piece(std::int64_t begin, std::int64_t size,
                                     std::size_t first_segment) {
   ParameterPiece piece;
   piece.view_ = this;
+  piece.segment_ = &arena_.segments()[first_segment];
   piece.parameters_ = arena_.parameters().narrow(0, begin, size);
   piece.raw_gradients_ = arena_.gradients().narrow(0, begin, size);
   constexpr std::int64_t kBlock = BlockQuantizer::kBlock;
@@ -242,6 +243,8 @@ void ParameterView::make_layers() {
         tensor = tensor.view(segments[i].shape);
       else if (slots_.spec(slot).kind == SlotSpec::Kind::kPerSegment)
         tensor = slots_.tensor(slot).select(0, static_cast<std::int64_t>(i));
+      else if (slots_.spec(slot).kind == SlotSpec::Kind::kTensor)
+        tensor = slots_.tensor_of(slot, i);
     }
     layers_.push_back(std::move(layer));
   }

@@ -1,5 +1,10 @@
 #include <treadle/core/training/parameter_arena.h>
 
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,9 +12,12 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/model/model.h>
+#include <treadle/core/training/optimizer_slots.h>
 
 namespace treadle {
 namespace {
@@ -266,6 +274,142 @@ TEST(ParameterArena, RefusesMixedTypes) {
                  "parameter \"second.weight\" is Double on cpu, but \"first.weight\" is Float on "
                  "cpu; one model has one dtype and device");
   }
+}
+
+// --- roles --------------------------------------------------------------------------------------
+
+/// A table beside a matrix, both of which it knows.
+struct TableAndStack : torch::nn::Module, NamesParameterRoles {
+  TableAndStack() {
+    table = register_parameter("table", at::ones({4, 3}));
+    stack = register_parameter("stack", at::ones({2, 3, 3}));
+    matrix = register_parameter("matrix", at::ones({3, 3}));
+  }
+  Roles parameter_roles() const override {
+    return {{table, ParameterRole::kTable}, {stack, ParameterRole::kStack}};
+  }
+  at::Tensor table;
+  at::Tensor stack;
+  at::Tensor matrix;
+};
+
+std::map<std::string, ParameterRole> roles_by_name(const torch::nn::Module& module) {
+  std::map<std::string, ParameterRole> roles;
+  for (const Segment& segment : segments_of(module))
+    roles[segment.name] = segment.role;
+  return roles;
+}
+
+using RolesByName = std::map<std::string, ParameterRole>;
+
+TEST(ParameterRoles, AreThoseThatAModuleNames) {
+  TableAndStack module;
+  const RolesByName expected{{"table", ParameterRole::kTable},
+                             {"stack", ParameterRole::kStack},
+                             {"matrix", ParameterRole::kHidden}};
+
+  EXPECT_EQ(roles_by_name(module), expected);
+  const ParameterArena arena(module);
+  for (const Segment& segment : arena.segments())
+    EXPECT_EQ(segment.role, expected.at(segment.name));
+}
+
+/// Names all within it outputs.
+struct AllOutputs : torch::nn::Module, NamesParameterRoles {
+  AllOutputs() { inner = register_module("inner", std::make_shared<TableAndStack>()); }
+  Roles parameter_roles() const override {
+    return {{inner->table, ParameterRole::kOutput}, {inner->stack, ParameterRole::kOutput}};
+  }
+  std::shared_ptr<TableAndStack> inner;
+};
+
+TEST(ParameterRoles, ATableStaysOneWhateverIsAroundIt) {
+  EXPECT_EQ(roles_by_name(AllOutputs()), (RolesByName{{"inner.table", ParameterRole::kTable},
+                                                      {"inner.stack", ParameterRole::kOutput},
+                                                      {"inner.matrix", ParameterRole::kHidden}}));
+}
+
+struct TiedTwice : torch::nn::Module {
+  TiedTwice() {
+    embedding = register_module("embedding", torch::nn::Embedding(4, 3));
+    first = register_module("first", torch::nn::Linear(3, 3));
+    register_parameter("head", embedding->weight);
+    register_parameter("again", first->weight);
+  }
+  torch::nn::Embedding embedding{nullptr};
+  torch::nn::Linear first{nullptr};
+};
+
+TEST(ParameterRoles, AWeightOfSeveralNamesIsTiedUnlessItIsATable) {
+  const RolesByName roles = roles_by_name(TiedTwice());
+
+  EXPECT_EQ(roles.size(), 3u);
+  for (const auto& [name, role] : roles) {
+    if (name == "first.bias")
+      EXPECT_EQ(role, ParameterRole::kHidden);
+    else if (name == "head" || name == "embedding.weight")
+      EXPECT_EQ(role, ParameterRole::kTable);
+    else
+      EXPECT_EQ(role, ParameterRole::kTied) << name;
+  }
+}
+
+/// Names no role.
+struct Nameless : Model {
+  Nameless() {
+    register_module("first", torch::nn::Linear(3, 4));
+    register_module("last", torch::nn::Linear(4, 2));
+    register_module("embedding", torch::nn::Embedding(4, 3));
+  }
+  void forward(const Inputs&, Outputs&, ForwardContext&) override {}
+};
+
+TEST(ParameterRoles, TheLastMatrixOfAModelThatNamesNoOutputIsOne) {
+  const RolesByName roles = roles_by_name(Nameless());
+
+  EXPECT_EQ(roles.at("first.weight"), ParameterRole::kHidden);
+  EXPECT_EQ(roles.at("last.weight"), ParameterRole::kOutput);
+  EXPECT_EQ(roles.at("embedding.weight"), ParameterRole::kTable);
+}
+
+// --- state of any shape -------------------------------------------------------------------------
+
+SlotSpec rows_and_one() {
+  return {"rows", SlotSpec::Kind::kTensor, 3, SlotSpec::Storage::kFull,
+          [](const Segment& segment) -> std::vector<std::int64_t> {
+            if (segment.shape.size() < 2)
+              return {0};
+            return {segment.shape.front(), 1};
+          }};
+}
+
+TEST(OptimizerSlots, ATensorHasTheShapeThatItsSegmentGives) {
+  TwoLayers module;
+  const ParameterArena arena(module);
+
+  OptimizerSlots slots({rows_and_one()}, arena);
+
+  EXPECT_EQ(slots.tensor_of(0, 0).sizes(), (std::vector<std::int64_t>{5, 1}));
+  EXPECT_EQ(slots.tensor_of(0, 1).numel(), 0);
+  EXPECT_EQ(slots.tensor_of(0, 2).sizes(), (std::vector<std::int64_t>{2, 1}));
+  EXPECT_TRUE(slots.tensor_of(0, 0).eq(3).all().item<bool>());
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(slots.place(0, i).offset * 4 % 64, 0);
+  slots.tensor_of(0, 2).fill_(7);
+  OptimizerSlots other({rows_and_one()}, arena);
+  other.load_state(slots.state().snapshot());
+  EXPECT_TRUE(other.tensor(0).equal(slots.tensor(0)));
+}
+
+TEST(OptimizerSlots, TakeMemoryForMembersAlone) {
+  TwoLayers module;
+  const ParameterArena arena(module);
+
+  const OptimizerSlots slots({rows_and_one()}, arena, {false, false, true, true});
+
+  EXPECT_EQ(slots.place(0, 0).size, 0);
+  EXPECT_EQ(slots.place(0, 2).size, 2);
+  EXPECT_EQ(slots.tensor(0).numel(), 16);
 }
 
 }  // namespace

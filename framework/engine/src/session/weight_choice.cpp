@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <c10/core/GradMode.h>
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
@@ -20,8 +21,37 @@ namespace {
 
 }  // namespace
 
+void OptimizersAverage::put_in() {
+  TREADLE_EXPECTS(!is_in_model(), "the average is in the model already");
+  const at::NoGradGuard no_gradients;
+  ParameterArena& arena = step_.arena();
+  at::Tensor weights = step_.evaluation_weights();
+  own_ = arena.parameters().clone();
+  for (const at::Tensor& buffer : model_.buffers())
+    own_buffers_.push_back(buffer.detach().clone());
+  arena.parameters().copy_(weights);
+  arena.write_back();
+}
+
+void OptimizersAverage::take_out() {
+  TREADLE_EXPECTS(is_in_model(), "the average is not in the model");
+  const at::NoGradGuard no_gradients;
+  step_.arena().parameters().copy_(own_);
+  step_.arena().write_back();
+  std::vector<at::Tensor> buffers = model_.buffers();
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    buffers[i].copy_(own_buffers_[i]);
+  own_ = at::Tensor();
+  own_buffers_.clear();
+}
+
 WeightChoice::WeightChoice(TrainingStep& step, const SessionSetup& setup, RunContext& context)
-    : step_(step), setup_(setup), context_(context) {}
+    : step_(step), setup_(setup), context_(context) {
+  if (!step.has_evaluation_weights())
+    return;
+  optimizers_ = std::make_unique<OptimizersAverage>(step, *setup.model);
+  refreshes_ = gathers_statistics(*setup.model);
+}
 
 WeightChoice::~WeightChoice() = default;
 
@@ -30,6 +60,11 @@ void WeightChoice::average(const AveragingPlan& plan) {
     refuse(
         "a training has one average of its weights, and two are requested; leave one of \"ema\" "
         "and \"swa\" out");
+  }
+  if (optimizers_) {
+    refuse(
+        "the optimizer evaluates an average of its own, and a callback requests another; leave "
+        "\"ema\" and \"swa\" out, or choose another optimizer");
   }
   average_ = std::make_unique<WeightAverage>(step_.arena(), *setup_.model, plan);
   step_.average_into(*average_);
@@ -53,16 +88,27 @@ void WeightChoice::add_first_weights() {
 
 /// Reads how many weights are in it.
 bool WeightChoice::has_average() const {
+  if (optimizers_)
+    return true;
   if (!average_ || !average_->has_begun())
     return false;
   const Waiting waiting(setup_.timeline, device(), 1);
   return average_->count() > 0;
 }
 
+std::unique_ptr<AverageInModel> WeightChoice::put_in() {
+  return optimizers_ ? std::make_unique<AverageInModel>(*optimizers_)
+                     : std::make_unique<AverageInModel>(*average_);
+}
+
+bool WeightChoice::is_average_in_model() const {
+  return optimizers_ ? optimizers_->is_in_model() : average_ && average_->is_in_model();
+}
+
 std::unique_ptr<AverageInModel> WeightChoice::average_in_model(std::int64_t epoch) {
   if (!has_average())
     return nullptr;
-  auto averaged = std::make_unique<AverageInModel>(*average_);
+  auto averaged = put_in();
   refresh_statistics(epoch);
   return averaged;
 }
@@ -70,7 +116,7 @@ std::unique_ptr<AverageInModel> WeightChoice::average_in_model(std::int64_t epoc
 std::unique_ptr<AverageInModel> WeightChoice::average_in_model() {
   if (refreshes_ || !has_average())
     return nullptr;
-  return std::make_unique<AverageInModel>(*average_);
+  return put_in();
 }
 
 void WeightChoice::refresh_statistics(std::int64_t epoch) {
@@ -88,7 +134,7 @@ void WeightChoice::keep() {
   const Waiting waiting(setup_.timeline, device());
   count_fetched(weights, setup_.timeline);
   kept_ = weights.snapshot();
-  kept_is_average_ = average_ && average_->is_in_model();
+  kept_is_average_ = is_average_in_model();
   keeps_epoch_ = true;
 }
 
@@ -116,7 +162,7 @@ void WeightChoice::choose(std::int64_t epochs_done, bool undefined) {
     count_sent(kept_, device(), setup_.timeline);
     load_module_state(*setup_.model, kept_);
   } else if (has_average()) {
-    average_->put_in();
+    optimizers_ ? optimizers_->put_in() : average_->put_in();
     refresh_statistics(epochs_done - 1);
   } else if (average_) {
     context_.note(

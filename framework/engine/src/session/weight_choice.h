@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <treadle/core/history/run_observer.h>
 #include <treadle/engine/run_context.h>
@@ -11,20 +13,43 @@
 
 namespace treadle::engine {
 
-/// The average in place of the weights, for as long as one of these lives.
+/// The weights that the optimizer evaluates (EvaluationWeights), in the model in place of those it
+/// steps with.
+class OptimizersAverage {
+ public:
+  /// Both outlive it.
+  OptimizersAverage(TrainingStep& step, Model& model) : step_(step), model_(model) {}
+
+  void put_in();
+  bool is_in_model() const { return own_.defined(); }
+  /// The model's own weights and buffers again, bit for bit.
+  void take_out();
+
+ private:
+  TrainingStep& step_;
+  Model& model_;
+  at::Tensor own_;  // while the others are in the model
+  std::vector<at::Tensor> own_buffers_;
+};
+
+/// An average in place of the weights, for as long as one of these lives.
 class AverageInModel {
  public:
-  explicit AverageInModel(WeightAverage& average) : average_(average) { average.put_in(); }
-  ~AverageInModel() { average_.take_out(); }
+  /// `average` outlives it.
+  template <typename Average>
+  explicit AverageInModel(Average& average) : take_out_([&average] { average.take_out(); }) {
+    average.put_in();
+  }
+  ~AverageInModel() { take_out_(); }
   AverageInModel(const AverageInModel&) = delete;
   AverageInModel& operator=(const AverageInModel&) = delete;
 
  private:
-  WeightAverage& average_;
+  std::function<void()> take_out_;
 };
 
-/// Which weights a training is evaluated with and ends with: the last, an average over the steps,
-/// or those of the best epoch. One training thread.
+/// Which weights a training is evaluated with and ends with: the last, an average over the steps (a
+/// callback's or the optimizer's), or those of the best epoch. One training thread.
 class WeightChoice {
  public:
   /// All outlive it.
@@ -60,14 +85,17 @@ class WeightChoice {
 
  private:
   bool has_average() const;
+  std::unique_ptr<AverageInModel> put_in();
+  bool is_average_in_model() const;
   void refresh_statistics(std::int64_t epoch);
   c10::Device device() const { return step_.device(); }
 
   TrainingStep& step_;
   const SessionSetup& setup_;
   RunContext& context_;
-  std::unique_ptr<WeightAverage> average_;  // null: the weights are not averaged
-  bool refreshes_ = false;                  // an average needs statistics of its own
+  std::unique_ptr<WeightAverage> average_;         // null: the weights are not averaged
+  std::unique_ptr<OptimizersAverage> optimizers_;  // null: it has none
+  bool refreshes_ = false;                         // an average needs statistics of its own
   bool ends_with_kept_ = false;
   std::string chosen_by_;
   StateDict kept_;

@@ -8,8 +8,10 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/training/optimizer_abilities.h>
 
 namespace treadle::engine {
 namespace {
@@ -35,7 +37,7 @@ void expect_own_names(const std::vector<SlotSpec>& specs) {
 
 bool same_vectors(const SlotSpec& a, const SlotSpec& b) {
   return a.name == b.name && a.kind == b.kind && a.initial == b.initial && a.storage == b.storage &&
-         a.kind != SlotSpec::Kind::kScalar;
+         a.kind != SlotSpec::Kind::kScalar && a.kind != SlotSpec::Kind::kTensor;
 }
 
 }  // namespace
@@ -49,32 +51,68 @@ GroupedUpdate::GroupedUpdate(ParameterArena& arena, const Optimizer& rest,
   const auto add = [&](const Optimizer& optimizer, const std::vector<SlotSpec>& specs,
                        std::vector<bool> members) {
     expect_own_names(specs);
-    groups_.push_back({optimizer, std::make_unique<OptimizerSlots>(specs, arena), nullptr,
+    groups_.push_back({optimizer, std::make_unique<OptimizerSlots>(specs, arena, members), nullptr,
                        std::move(members), optimizer.learning_rate() / rest.learning_rate()});
     Group& added = groups_.back();
     added.view = std::make_unique<ParameterView>(arena, *added.slots, path);
   };
-  add(rest, specs_, {});
+  std::vector<std::vector<bool>> members = members_of(groups);
+  add(rest, specs_, std::move(members.front()));
   groups_.front().rate_share = 1;
-  if (groups.empty())
-    return;
-  std::map<std::string, std::size_t, std::less<>> segment_of;
-  for (const Segment& segment : arena.segments())
-    segment_of.emplace(segment.name, segment_of.size());
-  groups_.front().members.assign(segment_of.size(), true);
-  for (const ParameterGroup& group : groups) {
-    const std::vector<SlotSpec> specs = group.optimizer->slots();
-    add(*group.optimizer, specs, std::vector<bool>(segment_of.size(), false));
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::vector<SlotSpec> specs = groups[i].optimizer->slots();
+    add(*groups[i].optimizer, specs, std::move(members[i + 1]));
     share_slots(groups_.back(), specs);
+  }
+}
+
+/// By group, the rest first; of the rest alone: empty.
+std::vector<std::vector<bool>> GroupedUpdate::members_of(
+    std::span<const ParameterGroup> groups) const {
+  if (groups.empty())
+    return {{}};
+  std::map<std::string, std::size_t, std::less<>> segment_of;
+  for (const Segment& segment : arena_.segments())
+    segment_of.emplace(segment.name, segment_of.size());
+  std::vector<std::vector<bool>> members{std::vector<bool>(segment_of.size(), true)};
+  for (const ParameterGroup& group : groups) {
+    members.emplace_back(segment_of.size(), false);
     for (const std::string& name : group.parameters) {
       const auto found = segment_of.find(name);
       TREADLE_EXPECTS(found != segment_of.end(), "the model has no parameter \"" + name + "\"");
-      TREADLE_EXPECTS(groups_.front().members[found->second],
+      TREADLE_EXPECTS(members.front()[found->second],
                       "parameter \"" + name + "\" is in two groups");
-      groups_.front().members[found->second] = false;
-      groups_.back().members[found->second] = true;
+      members.front()[found->second] = false;
+      members.back()[found->second] = true;
     }
   }
+  return members;
+}
+
+bool GroupedUpdate::has_evaluation_weights() const {
+  return std::any_of(groups_.begin(), groups_.end(), [](const Group& group) {
+    return group.optimizer.ask<EvaluationWeights>() != nullptr;
+  });
+}
+
+at::Tensor GroupedUpdate::evaluation_weights() const {
+  const at::NoGradGuard no_gradients;
+  at::Tensor weights = arena_.parameters().clone();
+  for (const Group& group : groups_) {
+    const auto* const ability = group.optimizer.ask<EvaluationWeights>();
+    if (ability == nullptr)
+      continue;
+    const at::Tensor all = ability->evaluation_weights(arena_.parameters(), *group.slots);
+    if (group.members.empty())
+      return all;
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      const Segment& segment = arena_.segments()[i];
+      if (group.members[i])
+        weights.narrow(0, segment.offset, segment.size)
+            .copy_(all.narrow(0, segment.offset, segment.size));
+    }
+  }
+  return weights;
 }
 
 GroupedUpdate::~GroupedUpdate() = default;

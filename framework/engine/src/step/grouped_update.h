@@ -28,6 +28,11 @@ class GroupedUpdate : public Stateful {
   /// The rates of the groups in the updates to come, one for each. Empty: a group's is as much
   /// larger or smaller than that of `rest` as its optimizer's own rate is.
   void set_rates(std::span<const double> rates);
+  /// Whether an optimizer has EvaluationWeights.
+  bool has_evaluation_weights() const;
+  /// The arena's parameters, with those in place of their own: a new tensor [arena.size()].
+  at::Tensor evaluation_weights() const;
+
   /// Updates every active segment by its own optimizer. `info` has the rate for `rest`.
   void update(const StepInfo& info);
   /// The same with numbers on the device of the parameters.
@@ -48,6 +53,7 @@ class GroupedUpdate : public Stateful {
   void do_load_state(const StateDict& state) override;
   template <typename Begin>
   void update_each(const Begin& begin);
+  std::vector<std::vector<bool>> members_of(std::span<const ParameterGroup> groups) const;
   void share_slots(Group& group, const std::vector<SlotSpec>& specs);
 
   ParameterArena& arena_;

@@ -527,6 +527,14 @@ bool TrainingStep::finish() {
   return updated;
 }
 
+bool TrainingStep::has_evaluation_weights() const {
+  return update_->has_evaluation_weights();
+}
+
+at::Tensor TrainingStep::evaluation_weights() const {
+  return update_->evaluation_weights();
+}
+
 std::int64_t TrainingStep::replayed() const {
   return captured_ ? captured_->replays() : 0;
 }

@@ -19,6 +19,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <treadle/base/error.h>
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/abilities/takes_absent.h>
 #include <treadle/core/model/abilities/takes_indices.h>
 #include <treadle/core/model/linear.h>
@@ -144,7 +145,7 @@ class Projection : public Layer, public Lowerable {
 };
 
 /// The same for every row.
-class Source final : public Layer, public TakesIndices {
+class Source final : public Layer, public TakesIndices, public NamesParameterRoles {
  public:
   static std::shared_ptr<Source> constant(const at::Tensor& row, c10::ScalarType dtype) {
     auto source = std::make_shared<Source>("constant");
@@ -160,6 +161,10 @@ class Source final : public Layer, public TakesIndices {
     return source;
   }
   explicit Source(const std::string& name) : Layer(name) {}
+
+  Roles parameter_roles() const override {
+    return row_.requires_grad() ? all(ParameterRole::kTable, {row_}) : Roles();
+  }
 
   at::Tensor forward(const Inputs& inputs, LayerContext&) override {
     std::vector<std::int64_t> sizes = row_.sizes().vec();

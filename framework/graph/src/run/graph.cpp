@@ -21,6 +21,7 @@
 #include "run/graph_data.h"
 #include "run/graph_result.h"
 #include "run/graphs_within.h"
+#include "run/output_layers.h"
 #include "run/reports.h"
 #include "run/run_graph.h"
 #include "run/spare_state.h"
@@ -290,6 +291,7 @@ void Graph::serve_as_model(std::size_t input_count, std::vector<std::size_t> inp
   std::iota(all.begin(), all.end(), std::size_t{0});
   impl_->input_order = input_order == all ? std::vector<std::size_t>() : std::move(input_order);
   impl_->output_widths = std::move(output_widths);
+  impl_->is_model = true;
 }
 
 namespace {
@@ -577,6 +579,16 @@ std::vector<std::string> Graph::parameters_of_part(std::string_view name) const 
       names.push_back(item.key());
   }
   return names;
+}
+
+NamesParameterRoles::Roles Graph::parameter_roles() const {
+  Roles roles;
+  // Graphs within a model are layers of it.
+  if (!impl_->is_model)
+    return roles;
+  for (const at::Tensor& parameter : output_layer_parameters(*this))
+    roles.emplace_back(parameter, ParameterRole::kOutput);
+  return roles;
 }
 
 std::vector<at::Tensor> Graph::parameters_of(std::string_view tag) const {

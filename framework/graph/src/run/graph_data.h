@@ -76,6 +76,7 @@ struct GraphStructure {
   // inputs each of the graph's is (empty: the same order).
   std::vector<std::int64_t> output_widths;
   std::vector<std::size_t> input_order;
+  bool is_model = false;
   struct LoggedValue {
     std::string name;
     std::size_t tag_slot = 0;

@@ -155,6 +155,11 @@ CLAIM(Optimizer, LeavesUntouchedSegmentsAlone) {
           << specs[i].name;
     } else if (specs[i].kind == SlotSpec::Kind::kPerSegment) {
       EXPECT_EQ(now[1].item<double>(), old[1].item<double>()) << specs[i].name;
+    } else if (specs[i].kind == SlotSpec::Kind::kTensor) {
+      const OptimizerSlots::Place& place = trained.slots().place(i, 1);
+      EXPECT_TRUE(at::equal(now.narrow(0, place.offset, place.size),
+                            old.narrow(0, place.offset, place.size)))
+          << specs[i].name;
     }
   }
 }

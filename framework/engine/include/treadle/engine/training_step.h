@@ -148,6 +148,10 @@ class TrainingStep {
   void average_into(WeightAverage& average) { average_ = &average; }
   /// The same after step `step` of several parts, none of which is averaged by itself.
   void average_after(std::int64_t step);
+  /// Whether an optimizer evaluates other weights than it steps with (EvaluationWeights).
+  bool has_evaluation_weights() const;
+  /// All parameters with those: a new tensor [arena().size()].
+  at::Tensor evaluation_weights() const;
   /// Steps that were replayed rather than carried out.
   std::int64_t replayed() const;
   /// Why steps are not captured although they should be; empty where they are.

@@ -14,6 +14,7 @@
 #include <treadle/core/model/abilities/estimates_work.h>
 #include <treadle/core/model/abilities/keeps_state.h>
 #include <treadle/core/model/abilities/logs_values.h>
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/abilities/names_parts.h>
 #include <treadle/core/model/abilities/prepares_for_inference.h>
 #include <treadle/core/model/layer.h>
@@ -115,6 +116,7 @@ class Graph final : public Model,
                     public KeepsState,
                     public LogsValues,
                     public NamesParts,
+                    public NamesParameterRoles,
                     public PreparesForInference,
                     public EstimatesWork,
                     public CountsForward,
@@ -208,6 +210,9 @@ class Graph final : public Model,
   /// Tags and groups.
   std::vector<std::string> part_names() const override;
   std::vector<std::string> parameters_of_part(std::string_view name) const override;
+
+  /// kOutput for the layers that give its outputs: of each the nearest before it with a matrix.
+  Roles parameter_roles() const override;
 
   /// Parameters of the node behind a tag; empty for an unknown one.
   std::vector<at::Tensor> parameters_of(std::string_view tag) const;

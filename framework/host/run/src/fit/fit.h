@@ -98,6 +98,9 @@ class Fit {
   const std::vector<std::string>& notes() const { return notes_; }
 
   Model& model() { return *model_; }
+  /// Of the parameters in no group.
+  const Optimizer& optimizer() const { return *optimizer_; }
+  const std::vector<OptimizerGroup>& groups() const { return groups_; }
   const ModelSpec& model_spec() const { return model_spec_; }
   /// Transforms, fitted losses and data dictionaries.
   StateDict preprocessing() const;

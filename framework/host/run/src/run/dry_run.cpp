@@ -13,6 +13,7 @@
 #include "fit/batch_size.h"
 #include "fit/fit.h"
 #include "fit/fit_record.h"
+#include "fit/parameter_rules.h"
 #include "fit/tried_training.h"
 #include "resources/run_device.h"
 #include "resources/run_precision.h"
@@ -170,6 +171,7 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
                                                    internal::bytes_of_row_lists(fold)));
     result.data = data_summary(components);
     result.model = to_json(internal::model_info(components, fit));
+    result.rules = internal::parameter_rules(fit);
     for (const std::string& note : internal::notes_on_split(runtime, components))
       result.data["choices"].push_back(note);
     for (const std::string& note : internal::notes_on_samples(components))

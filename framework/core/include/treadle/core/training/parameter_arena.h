@@ -9,6 +9,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <treadle/core/model/abilities/names_parameter_roles.h>
+
 namespace torch::nn {
 class Module;
 }
@@ -23,8 +25,14 @@ struct Segment {
   std::int64_t size = 0;    ///< in elements, without the padding after it
   bool frozen = false;      ///< requires_grad is off: never updated
   bool touched = false;     ///< the last backward wrote its gradient
+  /// As its module and those around it name it (NamesParameterRoles); of a torch::nn::Embedding a
+  /// table. The last matrix of a Model in which nothing names an output layer counts as one.
+  ParameterRole role = ParameterRole::kHidden;
   bool active() const { return touched && !frozen; }
 };
+
+/// Names, sizes and roles of the segments that an arena of the module has, which is not adopted.
+std::vector<Segment> segments_of(const torch::nn::Module& module);
 
 /// All parameters of one model in one block of memory, and all gradients in another.
 ///

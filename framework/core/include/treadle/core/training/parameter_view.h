@@ -38,9 +38,11 @@ class ParameterPiece {
   const at::Tensor& parameters() const { return parameters_; }
   /// Multiplied by the gradient scale.
   const at::Tensor& gradients() const;
-  /// A per-element slot in the shape of parameters(). Of a layer also a per-segment slot: float64
-  /// []. One of 8 bits is read into the parameters' dtype, once a step.
+  /// A per-element slot in the shape of parameters(). Of a layer also a per-segment slot, float64
+  /// [], and a kTensor in its shape. One of 8 bits is read into the parameters' dtype, once a step.
   const at::Tensor& slot(std::size_t slot) const;
+  /// The first one of a run; the one of a layer.
+  const Segment& segment() const { return *segment_; }
   /// How often this piece was updated, with this update: float64 [].
   const at::Tensor& updates() const { return updates_; }
 
@@ -52,6 +54,7 @@ class ParameterPiece {
   ParameterPiece() = default;
 
   ParameterView* view_ = nullptr;
+  const Segment* segment_ = nullptr;
   at::Tensor parameters_;
   at::Tensor raw_gradients_;
   mutable at::Tensor gradients_;                   // scaled; undefined: not yet in this step
@@ -82,6 +85,11 @@ class HostParameters {
   template <typename T>
   T* elements(std::size_t slot) const {
     return slots_.tensor(slot).data_ptr<T>();
+  }
+  /// Of a kTensor, the part of the segment at `index` of segments().
+  template <typename T>
+  T* elements(std::size_t slot, std::size_t index) const {
+    return elements<T>(slot) + slots_.place(slot, index).offset;
   }
   /// A per-segment slot (one number a segment, same order as segments()) or a scalar (one number).
   double* numbers(std::size_t slot) const { return slots_.tensor(slot).data_ptr<double>(); }

@@ -23,7 +23,8 @@ struct OptimizerCase {
   bool decays_weights = false;
   /// The rule is a loop for the CPU without tensor operations (ParameterView::require_host()).
   bool is_for_cpu_only = false;
-  /// How far float32 and float64 may be apart after 50 steps. Slots of 8 bits round otherwise.
+  /// How far float32 and float64 may be apart after 50 steps. Slots of 8 bits round otherwise, and
+  /// a decomposition of a matrix that is all but singular depends on the last bits.
   double precision_distance = 1e-5;
 };
 

@@ -60,6 +60,9 @@ struct DryRun {
   nlohmann::json data;        ///< rows, inputs with shapes, target, class names, chosen task
   nlohmann::json model;       ///< parameters, output shape, parameter count
   nlohmann::json validation;  ///< folds with their sizes
+  /// The names of the parameters of each rule of the optimizers, {"muon": ["layers.0.weight"]};
+  /// null where none of them chooses between rules.
+  nlohmann::json rules = nullptr;
   /// Null without a search: its space and first trials, how many trainings run at once, the memory
   /// of one, the time of a trial and of all, as the first trials take, and how many its budgets
   /// allow.
