@@ -35,7 +35,7 @@
 #include "predict/continued_forecast.h"
 #include "predict/draw_requests.h"
 #include "predict/prediction_writer.h"
-#include "predict/restored_model.h"
+#include "predict/whole_model.h"
 #include "resources/run_device.h"
 #include "result/fit_results.h"
 
@@ -60,20 +60,8 @@ void expect_rows(const PortSpec& port, const at::Tensor& given) {
 
 }  // namespace
 
-struct Predictor::Impl : internal::RestoredModel {
-  Impl(const Runtime& runtime, internal::SavedModel stored)
-      : Impl(runtime, std::move(stored.members), std::move(stored.pool), std::move(stored)) {}
-  /// Of `stored`, whose ensemble has been taken out of it.
-  Impl(const Runtime& runtime, std::vector<internal::SavedModel> of_ensemble,
-       internal::PredictionPool of_members, internal::SavedModel&& stored)
-      : RestoredModel(runtime, std::move(stored), Use::kWholeBatches), pool(std::move(of_members)) {
-    for (internal::SavedModel& member : of_ensemble)
-      members.push_back(std::make_unique<Impl>(runtime, std::move(member)));
-  }
-
-  /// Of an ensemble: their predictions become its own, and this model's are not used.
-  std::vector<std::unique_ptr<Impl>> members;
-  internal::PredictionPool pool;
+struct Predictor::Impl : internal::WholeModel {
+  using WholeModel::WholeModel;
 
   /// How many series are continued at once: their windows and samples are in some memory.
   std::int64_t series_within_memory(std::int64_t lookback, std::int64_t steps,
@@ -94,7 +82,7 @@ struct Predictor::Impl : internal::RestoredModel {
                        std::to_string(SampleOptions::kMost) + ", got " +
                        std::to_string(samples.count));
     }
-    if (samples.count > 0 && !members.empty()) {
+    if (samples.count > 0 && is_ensemble()) {
       throw UsageError(
           "the model is an ensemble, which pools the predictions of its members; it has no "
           "distribution to draw samples from");
@@ -127,45 +115,6 @@ struct Predictor::Impl : internal::RestoredModel {
     return all;
   }
 
-  /// For rows as the training data has them, as many as there are; their groups have the training's
-  /// numbers. `samples` may be null.
-  Predictions predict_rows(const Batch& rows, const engine::DrawRequest* samples) const {
-    return outputs.apply(predict_without_outputs(rows, samples), rows);
-  }
-
-  Predictions predict_without_outputs(const Batch& rows, const engine::DrawRequest* samples) const {
-    if (!members.empty())
-      return pooled(rows);
-    const at::NoGradGuard no_gradients;
-    Predictions all;
-    const std::int64_t most = pipeline_options(samples != nullptr ? samples->count : 0).batch_size;
-    for (std::int64_t begin = 0; begin < rows.size(); begin += most) {
-      Batch some = rows.slice(begin, std::min(most, rows.size() - begin));
-      for (at::Tensor& input : some.inputs)
-        input = input.clone();  // transforms change rows in place
-      engine::BatchPreparation::Memory memory;
-      preparation.before_transfer(some, ApplyContext{}, memory);
-      Predictions part = internal::within_memory_of(
-          components.device(), [&] { return engine::predict(setup(preparation, samples), some); });
-      if (all.empty()) {
-        all = std::move(part);
-        continue;
-      }
-      for (std::size_t i = 0; i < all.size(); ++i)
-        append(all[i], part[i]);
-    }
-    return all;
-  }
-
-  /// Without the outputs of the ensemble.
-  Predictions pooled(const Batch& rows) const {
-    std::vector<at::Tensor> of_members;
-    for (const std::unique_ptr<Impl>& member : members)
-      of_members.push_back(member->predict_without_outputs(rows, nullptr).front().values);
-    const TargetKind kind = components.data_spec().targets.front().kind;
-    return {{kind, pool(kind, of_members)}};
-  }
-
   /// `visit` with what outputs make of the predictions.
   Visit with_outputs(Visit visit) const {
     if (outputs.empty())
@@ -177,7 +126,7 @@ struct Predictor::Impl : internal::RestoredModel {
 
   /// `visit` with the predictions of the ensemble, for rows that are read again.
   Visit of_ensemble(Visit visit, const RowReader& rows) const {
-    if (members.empty())
+    if (!is_ensemble())
       return visit;
     return [this, visit = std::move(visit), &rows](const Predictions&, const Batch& batch) {
       const auto* const first = batch.rows.data_ptr<std::int64_t>();
@@ -269,7 +218,7 @@ Predictions Predictor::predict(std::span<const at::Tensor> inputs,
   }
   batch.rows = at::arange(inputs.front().size(0), at::kLong);
   batch.groups = impl_->groups.numbers_of(options.groups, batch.size());
-  if (!impl_->members.empty())
+  if (impl_->is_ensemble())
     return impl_->outputs.apply(impl_->pooled(batch), batch);
   engine::BatchPreparation::Memory memory;
   impl_->preparation.before_transfer(batch, ApplyContext{}, memory);
@@ -514,7 +463,7 @@ EvaluationResult Predictor::evaluate_file(const fs::path& data) const {
       });
   engine::ValidationResult result;
   // A loss is one of a model's outputs, and an ensemble has those of several.
-  result.loss = impl_->members.empty()
+  result.loss = !impl_->is_ensemble()
                     ? totals.loss
                     : Number::undefined("an ensemble of several models has no loss of its own");
   result.sample_count = totals.rows;
