@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using From = ComparedRows::From;
 
-/// A file in place of it.
+/// A file in place of the run's own data.
 struct GivenData {
   std::unique_ptr<WholeModel> model;  // that opened it
   std::unique_ptr<DataProvider> provider;
@@ -98,12 +98,15 @@ std::shared_ptr<const Dataset> OpenData::of(const ResolvedWorkflow& workflow,
 }
 
 std::vector<HeldOutPart> held_out_parts(const Runtime& runtime, const fs::path& folder,
-                           const std::shared_ptr<OwnData>& data, From from,
-                           const std::string& device) {
+                                        const std::shared_ptr<OwnData>& data,
+                                        std::optional<From> given, const std::string& device) {
   DocumentComponents& components = data->components;
   components.make_plan();
+  const std::vector<Fold>& planned = components.plan().folds;
+  const bool is_tested = planned.size() == 1 && !planned.front().test.empty();
+  const From from = given.value_or(is_tested ? From::kTest : From::kValidation);
   CrossValidation validation(components.plan(), components.training_plan());
-  const std::size_t folds = components.plan().folds.size();
+  const std::size_t folds = planned.size();
   std::vector<std::string> judged;
   for (std::size_t fold = 0; fold < folds; ++fold)
     judged.push_back(validation.path_of(fold));
@@ -129,7 +132,7 @@ std::vector<HeldOutPart> held_out_parts(const Runtime& runtime, const fs::path& 
   return parts;
 }
 
-OpenRun open_own(const Runtime& runtime, const fs::path& folder, From from,
+OpenRun open_own(const Runtime& runtime, const fs::path& folder, std::optional<From> from,
                  const std::string& device, OpenData& opened) {
   OpenRun run;
   run.name = folder.string();
@@ -145,21 +148,21 @@ OpenRun open_own(const Runtime& runtime, const fs::path& folder, From from,
   run.origins = data->dataset->provider().ask<ColumnOrigins>();
   run.data = data;
   if (run.parts.empty())
-    refuse_without_rows(run.name, from, opened.instead());
+    refuse_without_rows(run.name, from.value_or(From::kValidation), opened.instead());
   return run;
 }
 
-OpenRun open_given(const Runtime& runtime, const fs::path& folder, const ComparedRows& rows,
-                   const std::string& device, OpenData& opened) {
+OpenRun open_given(const Runtime& runtime, const fs::path& folder, const fs::path& file,
+                   std::optional<From> from, const std::string& device, OpenData& opened) {
   const std::string own = fs::is_regular_file(folder) ? "" : trained_on(folder);
   auto data = std::make_shared<GivenData>();
   data->model = restored<WholeModel>(runtime, folder, device);
-  data->provider = data->model->open(rows.file, OpenRequest::Purpose::kEvaluate);
+  data->provider = data->model->open(file, OpenRequest::Purpose::kEvaluate);
   if (data->provider->content_hash() == own)
-    return open_own(runtime, folder, rows.from, device, opened);
+    return open_own(runtime, folder, from, device, opened);
   const auto* const reader = data->provider->ask<RowReader>();
   if (reader == nullptr) {
-    throw DataError(rows.file.string() +
+    throw DataError(file.string() +
                     ": can only be read in order, and this needs rows that can be read at random; "
                     "use \"evaluate\" without more");
   }
@@ -172,7 +175,7 @@ OpenRun open_given(const Runtime& runtime, const fs::path& folder, const Compare
   run.sequence = sequence_of(data->model->components.workflow());
   const RowReader* const compared = data->samples ? data->samples.get() : reader;
   run.evaluated = {compared, reader, data->provider->ask<GroupNames>()};
-  run.parts.push_back({"file", RowList::range(0, compared->rows()), false, [&runtime, folder, device] {
+  run.parts.push_back({kPartOfFile, RowList::range(0, compared->rows()), false, [&runtime, folder, device] {
                          return restored<WholeModel>(runtime, folder, device);
                        }});
   run.origins = data->provider->ask<ColumnOrigins>();

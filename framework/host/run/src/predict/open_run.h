@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,9 +27,12 @@
 // does; a run whose data has changed is refused.
 namespace treadle::internal {
 
+/// What the one part of a file is called.
+inline constexpr const char* kPartOfFile = "file";
+
 /// Rows, and the model that may predict them.
 struct HeldOutPart {
-  std::string name;  ///< the path of its fit: "fold-1", "final"; of a file "file"
+  std::string name;  ///< the path of its fit: "fold-1", "final"; or kPartOfFile
   RowList rows;
   bool have_validated = false;
   std::function<std::unique_ptr<WholeModel>()> model;
@@ -83,20 +87,24 @@ class OpenData {
 };
 
 /// Of the run in `folder`, each fit that held rows out: of a cross-validation the folds, else the
-/// run's model. With kTest the run's model and its test rows alone. Models are read when they are
-/// called for; so the run need not have its result yet.
+/// run's model. With kTest the run's model and its test rows alone; without `from` that where there
+/// is one fold that has test rows. Models are read when they are called for; so the run need not
+/// have its result yet.
 std::vector<HeldOutPart> held_out_parts(const Runtime& runtime, const std::filesystem::path& folder,
                                         const std::shared_ptr<OwnData>& data,
-                                        ComparedRows::From from, const std::string& device);
+                                        std::optional<ComparedRows::From> from,
+                                        const std::string& device);
 
 /// The run's own data. Throws a DataError where the run holds no row out, a StorageError where it
 /// is not finished or its data has changed.
 OpenRun open_own(const Runtime& runtime, const std::filesystem::path& folder,
-                 ComparedRows::From from, const std::string& device, OpenData& opened);
+                 std::optional<ComparedRows::From> from, const std::string& device,
+                 OpenData& opened);
 
 /// Of a file: all its rows and the run's model, or what open_own() gives where it is the run's
-/// data.
-OpenRun open_given(const Runtime& runtime, const std::filesystem::path& folder,
-                   const ComparedRows& rows, const std::string& device, OpenData& opened);
+/// data. `saved` may be a file that export_model() wrote, whose own data is not known.
+OpenRun open_given(const Runtime& runtime, const std::filesystem::path& saved,
+                   const std::filesystem::path& file, std::optional<ComparedRows::From> from,
+                   const std::string& device, OpenData& opened);
 
 }  // namespace treadle::internal

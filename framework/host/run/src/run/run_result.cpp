@@ -14,6 +14,7 @@
 
 #include "components/document_metrics.h"
 #include "events/trace.h"
+#include "predict/explained_rows.h"
 #include "result/data_facts.h"
 #include "result/fit_results.h"
 #include "result/plan_record.h"
@@ -275,8 +276,8 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
   }
   add_facts_of_run(run, facts, result);
   saying_how_to_go_on(run.folder, [&] { run.log.finish(names); });
-  const ReportInput report{run.workflow().name, result, run.workflow().resolved,
-                           run.log.curves(names), plan.chosen().drawing};
+  ReportInput report{run.workflow().name,    result, run.workflow().resolved,
+                     run.log.curves(names), plan.chosen().drawing};
   saying_how_to_go_on(run.folder, [&] {
     if (study != nullptr) {
       write_file_atomically(RunFolder::best_document_of(run.folder.path()),
@@ -286,6 +287,11 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
     write_outputs(run, plan, outputs);
     if (!kept.empty())
       write_predictions_file(run.folder.path() / "predictions.csv", run.components(), kept);
+    if (explains(run.workflow())) {
+      report.reasons =
+          explain_own_rows(run.runtime, run.folder.path(), made_by, run.dataset(), result);
+      write_file_atomically(run.folder.explanation(), report.reasons.dump(2) + "\n");
+    }
     write_file_atomically(run.folder.report(), render_report(report));
     move_tables_out(run.folder, result);
     write_file_atomically(run.folder.result(), to_json(result).dump(2) + "\n");

@@ -18,6 +18,7 @@ struct ReportInput {
   nlohmann::json document;  ///< resolved
   std::vector<TrainingCurve> curves;
   ModelDrawing model;  ///< empty where nothing is known of the model's parts
+  nlohmann::json reasons = {};  ///< as explain.json has them; null: the run does not explain
 };
 
 /// The content of a report as data: "title", "kind", "version", "subtitle", "blocks" and, where the
