@@ -87,19 +87,27 @@ class AllRows {
 
   const at::Tensor& values(std::size_t column) const { return values_[column]; }
 
+  std::int64_t number(std::int64_t place) const {
+    return numbers_.data_ptr<std::int64_t>()[place];
+  }
+
   /// Number and place of a row, and its columns.
   Json row(std::int64_t place) const {
-    const std::int64_t number = numbers_.data_ptr<std::int64_t>()[place];
-    Json row{{"row", number}, {"values", Json::object()}};
+    Json row{{"row", number(place)}, {"values", Json::object()}};
     if (texts_.place)
-      row["place"] = texts_.place(number);
+      row["place"] = texts_.place(number(place));
     std::int64_t end = 0;
     for (const ExplainedPart& part : rows_.parts) {
+      const std::int64_t begin = end;
       end += part.rows.size();
-      if (place < end) {
-        row["part"] = part.name;
-        break;
-      }
+      if (place >= end)
+        continue;
+      row["part"] = part.name;
+      std::string picture =
+          texts_.picture ? texts_.picture(part.rows.slice(place - begin, 1)) : std::string();
+      if (!picture.empty())
+        row["picture"] = std::move(picture);
+      break;
     }
     for (std::size_t i = 0; i < rows_.columns.size(); ++i) {
       if (values_[i].defined())
@@ -261,7 +269,7 @@ class TargetReasons {
       Json numbers = Json::array();
       for (const std::int64_t place : bucket.places) {
         if (static_cast<std::int64_t>(numbers.size()) < kMostRowsOfBucket)
-          numbers.push_back(all_.row(place)["row"]);
+          numbers.push_back(all_.number(place));
       }
       buckets.push_back({{"from", bucket.from},
                          {"to", bucket.to},

@@ -18,6 +18,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/random.h>
 #include <treadle/host/explain/explanation.h>
+#include <treadle/host/explain/row_pictures.h>
 #include <treadle/host/run/explained_run.h>
 #include <treadle/host/run/run_folder.h>
 #include <treadle/host/run/state_folder.h>
@@ -236,7 +237,8 @@ Json explain_open(const Runtime& runtime, const OpenRun& run, const fs::path& fo
   for (std::size_t target = 0; target < rows.targets.size(); ++target)
     measures.push_back(measure_of(run, models, rows, target));
   const explain::RowTexts texts{
-      [&](std::int64_t row) { return run.evaluated.rows->describe_row(row); }};
+      [&](std::int64_t row) { return run.evaluated.rows->describe_row(row); },
+      [&](const Batch& row) { return explain::picture_of(run.spec, row); }};
   Json reasons = explain::explain(rows, measures, texts, settings.reasons);
   const bool is_file = run.parts.front().name == internal::kPartOfFile;
   reasons["rows_from"] = is_file ? "file" : have_validated ? "validation" : "test";

@@ -22,9 +22,12 @@ struct ExplainSettings {
   std::uint64_t seed = 0;
 };
 
-/// How rows are called and shown; by their numbers in the data (Batch::rows).
+/// How rows are called and shown.
 struct RowTexts {
-  std::function<std::string(std::int64_t row)> place;  ///< "line 17 of data/iris.csv"
+  /// By the number in the data (Batch::rows): "line 17 of data/iris.csv".
+  std::function<std::string(std::int64_t row)> place;
+  /// A data URI, such as picture_of() makes; of a batch of one row. Null or empty: none.
+  std::function<std::string(const Batch& row)> picture = nullptr;
 };
 
 /// All reasons, as explain.json has them; docs/guide/reasons.md describes it. `measures`: one per
