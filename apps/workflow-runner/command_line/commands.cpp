@@ -24,7 +24,8 @@ constexpr Argument kGraftedRuns{"RUN", "folders of runs whose models are flows",
 constexpr Argument kMeasured{"DOCUMENT", "times the models of these; without: layers of many sizes",
                              /*is_optional=*/true, /*repeats=*/true};
 constexpr Argument kData{"DATA", "a file of the kind the run was trained on"};
-constexpr Argument kEvaluatedData{"DATA", "such a file with targets; may be left out with --explain",
+constexpr Argument kEvaluatedData{"DATA",
+                                  "such a file with targets; may be left out with --explain",
                                   /*is_optional=*/true};
 
 constexpr Option kSet{"set", 0,  "KEY=VALUE",

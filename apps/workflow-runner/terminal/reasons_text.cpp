@@ -85,17 +85,17 @@ std::string importance_text(const Json& target, const Terminal& terminal) {
     if (rows.size() == kMostImportances)
       break;
     const Json& mean = one.at("mean");
-    rows.push_back({name_cell(joined_texts(one.at("columns"), " + ")), value_text(mean),
-                    value_text(one.at("deviation")),
-                    mean.is_number() ? left_aligned(bar_of(mean.get<double>(), most), kBarWidth)
-                                     : ""});
+    rows.push_back(
+        {name_cell(joined_texts(one.at("columns"), " + ")), value_text(mean),
+         value_text(one.at("deviation")),
+         mean.is_number() ? left_aligned(bar_of(mean.get<double>(), most), kBarWidth) : ""});
   }
   const bool is_more = importance.at("direction") == "maximize";
-  std::string text = titled("Importance (" + std::string(is_more ? "loss of " : "rise of ") +
-                                importance.at("measure").get<std::string>() +
-                                " when a column is permuted)",
-                            terminal) +
-                     table_text({"column", "mean", "std", ""}, rows, 1, terminal);
+  std::string text =
+      titled("Importance (" + std::string(is_more ? "loss of " : "rise of ") +
+                 importance.at("measure").get<std::string>() + " when a column is permuted)",
+             terminal) +
+      table_text({"column", "mean", "std", ""}, rows, 1, terminal);
   const std::size_t all = importance.at("columns").size();
   if (all > rows.size())
     text += "and " + std::to_string(all - rows.size()) + " more; --json has all\n";
@@ -163,7 +163,8 @@ std::string reasons_text(const Json& reasons, const Terminal& terminal) {
     const std::string loss = target.at("loss").at("name").get<std::string>();
     text += importance_text(target, terminal);
     text += rows_table(target, "worst_rows", "loss", "Worst rows (by " + loss + ")", terminal);
-    text += rows_table(target, "confident_wrong", "confidence", "Most confident and wrong", terminal);
+    text +=
+        rows_table(target, "confident_wrong", "confidence", "Most confident and wrong", terminal);
     text += rows_table(target, "doubtful_rows", "doubt", "Most doubtful", terminal);
     text += subgroups_text(target, terminal);
   }

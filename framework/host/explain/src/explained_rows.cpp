@@ -52,12 +52,12 @@ std::vector<ExplainedColumn> columns_of(const DataSpec& spec) {
     const bool has_fixed_shape =
         std::find(port.shape.begin(), port.shape.end(), kVaries) == port.shape.end();
     for (std::int64_t i = 0; i < port.shape.back(); ++i) {
-      ExplainedColumn column{.name = (is_only ? "" : port.name + ".") + "Feature_" +
-                                     std::to_string(i),
-                             .places = {{input, i}},
-                             .is_category = port.role == Role::kCategories,
-                             .is_flat = port.shape.size() == 1,
-                             .has_values = has_fixed_shape};
+      ExplainedColumn column{
+          .name = (is_only ? "" : port.name + ".") + "Feature_" + std::to_string(i),
+          .places = {{input, i}},
+          .is_category = port.role == Role::kCategories,
+          .is_flat = port.shape.size() == 1,
+          .has_values = has_fixed_shape};
       if (!port.columns.empty()) {
         column.name = port.columns[static_cast<std::size_t>(i)].name;
         column.names = port.columns[static_cast<std::size_t>(i)].categories;

@@ -43,8 +43,7 @@ Json json_of(const at::Tensor& tensor) {
   const at::Tensor values = tensor.to(at::kDouble).contiguous();
   Json json = Json::array();
   for (std::int64_t i = 0; i < values.size(0); ++i)
-    json.push_back(values.dim() > 1 ? json_of(values[i])
-                                    : json_of(values.data_ptr<double>()[i]));
+    json.push_back(values.dim() > 1 ? json_of(values[i]) : json_of(values.data_ptr<double>()[i]));
   return json;
 }
 
@@ -87,9 +86,7 @@ class AllRows {
 
   const at::Tensor& values(std::size_t column) const { return values_[column]; }
 
-  std::int64_t number(std::int64_t place) const {
-    return numbers_.data_ptr<std::int64_t>()[place];
-  }
+  std::int64_t number(std::int64_t place) const { return numbers_.data_ptr<std::int64_t>()[place]; }
 
   /// Number and place of a row, and its columns.
   Json row(std::int64_t place) const {
@@ -236,7 +233,8 @@ class TargetReasons {
       : rows_(rows), all_(all), target_(target), spec_(rows.targets[target]), settings_(settings) {
     losses_ = all.joined([&](const Predictions& predictions, const Batch& batch) {
                    return row_losses(predictions[target_], batch, target_, spec_);
-                 }).contiguous();
+                 })
+                  .contiguous();
     actual_ = all.joined([&](const Predictions&, const Batch& batch) {
       return TargetBatch::original(batch, target_, spec_).values();
     });
@@ -327,7 +325,7 @@ class TargetReasons {
       Json row = all_.row(place);
       row[name] = json_of(values[place].item<double>());
       row["actual"] = actual_json(spec_, actual_, place);
-      row["predicted"] = predicted_.defined() ? actual_json(spec_, predicted_, place)
+      row["predicted"] = predicted_.defined()    ? actual_json(spec_, predicted_, place)
                          : outputs_.size(1) == 1 ? json_of(outputs_[place][0].item<double>())
                                                  : json_of(outputs_[place]);
       list.push_back(std::move(row));
@@ -348,8 +346,8 @@ class TargetReasons {
 
 }  // namespace
 
-Json explain(const ExplainedRows& rows, const std::vector<Measure>& measures,
-             const RowTexts& texts, const ExplainSettings& settings) {
+Json explain(const ExplainedRows& rows, const std::vector<Measure>& measures, const RowTexts& texts,
+             const ExplainSettings& settings) {
   if (rows.rows() < 2) {
     throw DataError("reasons are found by exchanging values between rows, and there " +
                     std::string(rows.rows() == 1 ? "is one row" : "are none") +
@@ -357,7 +355,9 @@ Json explain(const ExplainedRows& rows, const std::vector<Measure>& measures,
   }
   const RandomStreams random(RandomStreams(settings.seed).seed("explain"));
   const AllRows all(rows, texts);
-  Json result{{"rows", rows.rows()}, {"seed", settings.seed}, {"parts", Json::array()},
+  Json result{{"rows", rows.rows()},
+              {"seed", settings.seed},
+              {"parts", Json::array()},
               {"targets", Json::array()}};
   for (const ExplainedPart& part : rows.parts)
     result["parts"].push_back({{"name", part.name}, {"rows", part.rows.size()}});

@@ -33,11 +33,10 @@ at::Tensor grid_of(const ExplainedRows& rows, const ExplainedColumn& column, std
             .narrow(0, 0, points);
     return std::get<0>(values.index_select(0, frequent).sort());
   }
-  const at::Tensor places =
-      (at::linspace(kLowestQuantile, kHighestQuantile, points, at::kDouble) *
-       static_cast<double>(sorted.size(0) - 1))
-          .round()
-          .to(at::kLong);
+  const at::Tensor places = (at::linspace(kLowestQuantile, kHighestQuantile, points, at::kDouble) *
+                             static_cast<double>(sorted.size(0) - 1))
+                                .round()
+                                .to(at::kLong);
   return std::get<0>(at::_unique2(sorted.index_select(0, places)));
 }
 
@@ -62,10 +61,8 @@ PartialDependence partial_dependence(const ExplainedRows& rows, std::size_t colu
           .copy_(grid.narrow(0, begin, end - begin).repeat_interleave(count));
       const Predictions predictions = part.predict(changed);
       for (std::size_t target = 0; target < sums.size(); ++target) {
-        const at::Tensor outputs =
-            explained_outputs(predictions[target], rows.targets[target]);
-        const at::Tensor of_points =
-            outputs.reshape({end - begin, count, outputs.size(1)}).sum(1);
+        const at::Tensor outputs = explained_outputs(predictions[target], rows.targets[target]);
+        const at::Tensor of_points = outputs.reshape({end - begin, count, outputs.size(1)}).sum(1);
         for (std::int64_t point = begin; point < end; ++point) {
           at::Tensor& sum = sums[target][static_cast<std::size_t>(point)];
           sum = sum.defined() ? sum + of_points[point - begin] : of_points[point - begin];

@@ -76,8 +76,8 @@ Measure mean_loss(const ExplainedRows& rows, std::size_t target) {
               const Batch& batch = rows.parts[i].rows;
               const at::Tensor losses =
                   row_losses(of_parts[i][target], batch, target, rows.targets[target]);
-              at::Tensor weights = batch.weights.defined() ? batch.weights.to(at::kDouble)
-                                                           : at::ones_like(losses);
+              at::Tensor weights =
+                  batch.weights.defined() ? batch.weights.to(at::kDouble) : at::ones_like(losses);
               weights = at::where(at::isnan(losses), at::zeros_like(losses), weights);
               sum += at::where(weights.gt(0), losses * weights, at::zeros_like(losses))
                          .sum()
@@ -144,8 +144,7 @@ std::vector<std::vector<Importance>> permutation_importance(
       result[m].push_back({group, {}, {}, {}});
   }
   // Several copies of few rows make a batch; all parts are needed for a measure.
-  const std::size_t together =
-      static_cast<std::size_t>(std::max<std::int64_t>(at_once / most, 1));
+  const std::size_t together = static_cast<std::size_t>(std::max<std::int64_t>(at_once / most, 1));
   for (std::size_t begin = 0; begin < copies.size(); begin += together) {
     const std::size_t end = std::min(begin + together, copies.size());
     std::vector<std::vector<Predictions>> of_copies(end - begin);

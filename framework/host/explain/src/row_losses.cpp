@@ -23,8 +23,7 @@ at::Tensor log_of(const at::Tensor& probabilities) {
 }
 
 /// Of each position: [B, positions].
-at::Tensor position_losses(const at::Tensor& predicted, const at::Tensor& actual,
-                           TargetKind kind) {
+at::Tensor position_losses(const at::Tensor& predicted, const at::Tensor& actual, TargetKind kind) {
   const std::int64_t rows = predicted.size(0);
   if (kind == TargetKind::kClasses) {
     const at::Tensor classes = actual.to(at::kLong).reshape({rows, -1, 1}).clamp_min(0);

@@ -72,7 +72,8 @@ std::string base64(const std::string& bytes) {
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     std::uint32_t three = 0;
     for (std::size_t k = 0; k < 3; ++k)
-      three = (three << 8U) | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+      three =
+          (three << 8U) | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
     for (std::size_t k = 0; k < 4; ++k)
       text += i + k > bytes.size() ? '=' : kDigits[(three >> (18 - 6 * k)) & 63U];
   }
@@ -108,9 +109,9 @@ std::string window_picture(const at::Tensor& window) {
                     std::to_string(kWidth) + " " + std::to_string(kHeight) + "'>";
   const std::int64_t stride = std::max<std::int64_t>(window.size(0) / kMostSteps, 1);
   for (std::int64_t column = 0; column < std::min(window.size(1), kMostLines); ++column) {
-    const at::Tensor line =
-        scaled(window.select(1, column).to(at::kDouble)).slice(0, 0, window.size(0), stride)
-            .contiguous();
+    const at::Tensor line = scaled(window.select(1, column).to(at::kDouble))
+                                .slice(0, 0, window.size(0), stride)
+                                .contiguous();
     const auto* const values = line.data_ptr<double>();
     std::string points;
     for (std::int64_t i = 0; i < line.size(0); ++i) {

@@ -97,8 +97,8 @@ class Chains {
       orders.push_back(order);
       orders.push_back(order.flip(0));
     }
-    orders_ = at::stack(orders);       // [M * 2, D]
-    ranks_ = orders_.argsort(/*dim=*/std::int64_t{1}, /*descending=*/false);      // of each column
+    orders_ = at::stack(orders);                                              // [M * 2, D]
+    ranks_ = orders_.argsort(/*dim=*/std::int64_t{1}, /*descending=*/false);  // of each column
   }
 
   /// The column of each element of the last dimension of an input; whole inputs have one.
@@ -137,9 +137,8 @@ class Chains {
     }
     std::vector<at::Tensor> result;
     for (const std::vector<at::Tensor>& of_target : parts) {
-      result.push_back(of_target.empty()
-                           ? at::Tensor()
-                           : at::cat(of_target).reshape({chains, steps, -1}));
+      result.push_back(of_target.empty() ? at::Tensor()
+                                         : at::cat(of_target).reshape({chains, steps, -1}));
     }
     return result;
   }
@@ -168,9 +167,8 @@ class Chains {
                               const at::Tensor& last) const {
     const std::int64_t chains = backgrounds() * kDirections;
     const std::int64_t width = last.size(0);
-    std::vector<at::Tensor> points{
-        first.repeat_interleave(kDirections, 0).unsqueeze(1),
-        last.reshape({1, 1, width}).expand({chains, 1, width})};
+    std::vector<at::Tensor> points{first.repeat_interleave(kDirections, 0).unsqueeze(1),
+                                   last.reshape({1, 1, width}).expand({chains, 1, width})};
     if (between.defined())
       points.insert(points.begin() + 1, between);
     const at::Tensor chain = at::cat(points, 1);  // [M * 2, D + 1, K]
@@ -203,15 +201,14 @@ ShapValues shap_values(const ExplainedRows& rows, const ShapSettings& settings,
   const std::int64_t explained = std::clamp<std::int64_t>(
       most_pairs / std::min(settings.background_rows, kFewBackgroundRows), 1, settings.rows);
   result.places = drawn(rows.rows(), explained, random.bits("rows"));
-  const std::int64_t backgrounds = std::clamp<std::int64_t>(
-      most_pairs / result.places.size(0), 1, settings.background_rows);
+  const std::int64_t backgrounds =
+      std::clamp<std::int64_t>(most_pairs / result.places.size(0), 1, settings.background_rows);
   std::vector<std::vector<ShapValues::Target>> of_parts;
   std::int64_t begin = 0;
   for (std::size_t p = 0; p < rows.parts.size(); ++p) {
     const ExplainedPart& part = rows.parts[p];
     const std::int64_t count = part.rows.size();
-    const at::Tensor inside =
-        result.places.ge(begin).logical_and(result.places.lt(begin + count));
+    const at::Tensor inside = result.places.ge(begin).logical_and(result.places.lt(begin + count));
     const at::Tensor own = result.places.masked_select(inside) - begin;
     begin += count;
     if (own.size(0) == 0)

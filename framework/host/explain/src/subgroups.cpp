@@ -9,8 +9,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_unique2.h>
 #include <ATen/ops/full_like.h>
-#include <ATen/ops/isnan.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/isnan.h>
 #include <ATen/ops/searchsorted.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
@@ -55,10 +55,10 @@ double p_of(const Moments& inside, const Moments& outside) {
   const double difference = inside.mean - outside.mean;
   if (!(a + b > 0))
     return 1;  // without spread nothing measures the difference
-  const double degrees = (a + b) * (a + b) /
-                         (a * a / (inside.rows - 1) + b * b / (outside.rows - 1));
-  return boost::math::cdf(boost::math::complement(boost::math::students_t(degrees),
-                                                  difference / std::sqrt(a + b)));
+  const double degrees =
+      (a + b) * (a + b) / (a * a / (inside.rows - 1) + b * b / (outside.rows - 1));
+  return boost::math::cdf(
+      boost::math::complement(boost::math::students_t(degrees), difference / std::sqrt(a + b)));
 }
 
 }  // namespace
@@ -93,8 +93,9 @@ Levels quantile_levels(const std::string& column, const at::Tensor& values, std:
     }
   }
   if (count < values.size(0)) {
-    levels.level = at::where(is_known, levels.level,
-                             at::full_like(levels.level, static_cast<std::int64_t>(levels.names.size())));
+    levels.level =
+        at::where(is_known, levels.level,
+                  at::full_like(levels.level, static_cast<std::int64_t>(levels.names.size())));
     levels.names.emplace_back("missing");
   }
   return levels;
@@ -176,15 +177,13 @@ FoundSubgroups find_subgroups(const std::vector<Levels>& columns, const at::Tens
                             squares.data_ptr<double>()[place]});
     }
   }
-  const Candidate all{{},
-                      static_cast<double>(rows),
-                      loss.sum().item<double>(),
-                      loss.square().sum().item<double>()};
+  const Candidate all{
+      {}, static_cast<double>(rows), loss.sum().item<double>(), loss.square().sum().item<double>()};
   std::vector<double> p;
   for (const Candidate& one : candidates)
-    p.push_back(p_of(moments_of(one.rows, one.sum, one.squares),
-                     moments_of(all.rows - one.rows, all.sum - one.sum,
-                                all.squares - one.squares)));
+    p.push_back(
+        p_of(moments_of(one.rows, one.sum, one.squares),
+             moments_of(all.rows - one.rows, all.sum - one.sum, all.squares - one.squares)));
   p = compare::holm(p);
   result.tried = static_cast<std::int64_t>(candidates.size());
   std::vector<bool> is_found(levels.size());
@@ -207,8 +206,8 @@ FoundSubgroups find_subgroups(const std::vector<Levels>& columns, const at::Tens
       const Levels& column = columns[levels[number].column];
       const at::Tensor is_inside =
           column.level.eq(static_cast<std::int64_t>(levels[number].level)).logical_and(known);
-      group.is_inside = group.is_inside.defined() ? group.is_inside.logical_and(is_inside)
-                                                  : is_inside;
+      group.is_inside =
+          group.is_inside.defined() ? group.is_inside.logical_and(is_inside) : is_inside;
       group.where.push_back({column.column, column.names[levels[number].level]});
     }
     result.found.push_back(std::move(group));

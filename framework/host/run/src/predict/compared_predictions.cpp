@@ -205,8 +205,10 @@ ComparedPredictions predict_for_comparison(const Runtime& runtime, std::span<con
   std::vector<OpenRun> open;
   std::vector<std::vector<Assigned>> assigned;
   for (const fs::path& folder : runs) {
-    open.push_back(rows.file.empty() ? internal::open_own(runtime, folder, rows.from, device, opened)
-                                     : internal::open_given(runtime, folder, rows.file, rows.from, device, opened));
+    open.push_back(
+        rows.file.empty()
+            ? internal::open_own(runtime, folder, rows.from, device, opened)
+            : internal::open_given(runtime, folder, rows.file, rows.from, device, opened));
     expect_fixed_shape(open.back());
     expect_comparable(open.front(), open.back());
     assigned.push_back(assigned_rows(open.back()));

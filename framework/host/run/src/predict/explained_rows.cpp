@@ -41,7 +41,8 @@ using internal::WholeModel;
 
 /// Inputs that are in memory; of more, fewer rows are explained.
 constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
-constexpr const char* kInstead = "explain it on a file: workflow-runner evaluate RUN FILE --explain";
+constexpr const char* kInstead =
+    "explain it on a file: workflow-runner evaluate RUN FILE --explain";
 
 /// The settings of a document: of "explain" as an object.
 struct Settings {
@@ -86,11 +87,10 @@ std::vector<explain::ExplainedColumn> source_columns(const DataSpec& spec,
   for (explain::ExplainedColumn& column : columns) {
     const std::vector<ColumnOrigin> made_of = origins->of_input(column.name);
     const std::string source = made_of.size() == 1 ? made_of.front().column : std::string();
-    const auto same = source.empty() ? sources.end()
-                                     : std::find(sources.begin(), sources.end(), source);
+    const auto same =
+        source.empty() ? sources.end() : std::find(sources.begin(), sources.end(), source);
     explain::ExplainedColumn* const earlier =
-        same == sources.end() ? nullptr
-                              : &merged[static_cast<std::size_t>(same - sources.begin())];
+        same == sources.end() ? nullptr : &merged[static_cast<std::size_t>(same - sources.begin())];
     if (earlier == nullptr || earlier->is_category != column.is_category) {
       sources.push_back(source);
       merged.push_back(std::move(column));
@@ -204,8 +204,7 @@ void add_outputs(const Runtime& runtime, const fs::path& folder, WholeModel& mod
   const fs::path saved = RunFolder::outputs_of(folder);
   if (!model.outputs.empty() || !internal::has_outputs(workflow) || !fs::is_directory(saved))
     return;
-  model.outputs =
-      internal::OutputStages(runtime, workflow, model.components.data_spec().targets);
+  model.outputs = internal::OutputStages(runtime, workflow, model.components.data_spec().targets);
   model.outputs.load_state(read_state_folder(saved));
 }
 
@@ -246,8 +245,7 @@ Json explain_open(const Runtime& runtime, const OpenRun& run, const fs::path& fo
   for (const HeldOutPart& part : run.parts)
     held_out += static_cast<std::int64_t>(part.rows.size());
   reasons["rows_available"] = held_out;
-  reasons["rows_chose"] =
-      have_validated && result != nullptr ? chosen_by(*result) : Json::array();
+  reasons["rows_chose"] = have_validated && result != nullptr ? chosen_by(*result) : Json::array();
   if (!is_file && !models.front()->outputs.empty() && run.parts.size() > 1)
     reasons["rows_chose"].push_back("outputs");
   return reasons;
@@ -288,8 +286,7 @@ Json explain_own_rows(const Runtime& runtime, const fs::path& folder,
   run.spec = dataset.spec();
   run.evaluated = dataset.evaluated();
   run.origins = dataset.provider().ask<ColumnOrigins>();
-  run.parts = held_out_parts(runtime, folder, data, std::nullopt,
-                             device.empty() ? "auto" : device);
+  run.parts = held_out_parts(runtime, folder, data, std::nullopt, device.empty() ? "auto" : device);
   return explain_open(runtime, run, folder, workflow, &result);
 }
 
@@ -299,8 +296,8 @@ Json explain_run(const Runtime& runtime, const fs::path& saved, const fs::path& 
                  const std::string& device) {
   const bool is_file = fs::is_regular_file(saved);
   if (is_file && data.empty()) {
-    throw UsageError(saved.string() +
-                     ": is a model without the rows that its run held out; " + kInstead);
+    throw UsageError(saved.string() + ": is a model without the rows that its run held out; " +
+                     kInstead);
   }
   const ResolvedWorkflow workflow =
       is_file ? internal::read_saved_model(runtime, saved, device).workflow
@@ -314,8 +311,7 @@ Json explain_run(const Runtime& runtime, const fs::path& saved, const fs::path& 
                     ? internal::open_own(runtime, saved, std::nullopt, device, opened)
                     : internal::open_given(runtime, saved, data, std::nullopt, device, opened);
   std::ifstream file(RunFolder::result_of(saved));
-  const RunResult result =
-      run_result_from(parse_json(file), RunFolder::result_of(saved).string());
+  const RunResult result = run_result_from(parse_json(file), RunFolder::result_of(saved).string());
   return explain_open(runtime, run, saved, workflow, &result);
 }
 

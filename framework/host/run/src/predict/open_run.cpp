@@ -74,7 +74,8 @@ Json what_is_opened(const ResolvedWorkflow& workflow) {
   }
   throw DataError(run +
                   ": holds no rows out: its model was trained on all of them, so they cannot "
-                  "measure it; " + instead);
+                  "measure it; " +
+                  instead);
 }
 
 }  // namespace
@@ -175,9 +176,9 @@ OpenRun open_given(const Runtime& runtime, const fs::path& folder, const fs::pat
   run.sequence = sequence_of(data->model->components.workflow());
   const RowReader* const compared = data->samples ? data->samples.get() : reader;
   run.evaluated = {compared, reader, data->provider->ask<GroupNames>()};
-  run.parts.push_back({kPartOfFile, RowList::range(0, compared->rows()), false, [&runtime, folder, device] {
-                         return restored<WholeModel>(runtime, folder, device);
-                       }});
+  run.parts.push_back(
+      {kPartOfFile, RowList::range(0, compared->rows()), false,
+       [&runtime, folder, device] { return restored<WholeModel>(runtime, folder, device); }});
   run.origins = data->provider->ask<ColumnOrigins>();
   run.data = data;
   return run;

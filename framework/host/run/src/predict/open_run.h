@@ -70,7 +70,6 @@ class OpenData {
 
   const std::string& instead() const { return instead_; }
 
-
   /// The data of the run `name`, with that hash. Throws a StorageError where it has changed.
   std::shared_ptr<const Dataset> of(const ResolvedWorkflow& workflow, const std::string& hash,
                                     const std::string& name);

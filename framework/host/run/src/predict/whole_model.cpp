@@ -15,8 +15,8 @@ namespace treadle::internal {
 WholeModel::WholeModel(const Runtime& runtime, SavedModel stored)
     : WholeModel(runtime, std::move(stored.members), std::move(stored.pool), std::move(stored)) {}
 
-WholeModel::WholeModel(const Runtime& runtime, std::vector<SavedModel> members,
-                       PredictionPool pool, SavedModel&& stored)
+WholeModel::WholeModel(const Runtime& runtime, std::vector<SavedModel> members, PredictionPool pool,
+                       SavedModel&& stored)
     : RestoredModel(runtime, std::move(stored), Use::kWholeBatches), pool_(std::move(pool)) {
   for (SavedModel& member : members)
     members_.push_back(std::make_unique<WholeModel>(runtime, std::move(member)));

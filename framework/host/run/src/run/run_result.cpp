@@ -276,8 +276,8 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
   }
   add_facts_of_run(run, facts, result);
   saying_how_to_go_on(run.folder, [&] { run.log.finish(names); });
-  ReportInput report{run.workflow().name,    result, run.workflow().resolved,
-                     run.log.curves(names), plan.chosen().drawing};
+  ReportInput report{run.workflow().name, result, run.workflow().resolved, run.log.curves(names),
+                     plan.chosen().drawing};
   saying_how_to_go_on(run.folder, [&] {
     if (study != nullptr) {
       write_file_atomically(RunFolder::best_document_of(run.folder.path()),

@@ -90,9 +90,9 @@ Json shap_card(const Json& of_target, const std::string& target) {
     rows.push_back(std::move(row));
   }
   text.push_back(".");
-  return card(titled("SHAP values", target),
-              {table(std::move(columns), std::move(rows), kShownBars, "columns"),
-               note(std::move(text))});
+  return card(
+      titled("SHAP values", target),
+      {table(std::move(columns), std::move(rows), kShownBars, "columns"), note(std::move(text))});
 }
 
 Json dependence_card(const Json& of_target, const std::string& target) {
@@ -157,8 +157,7 @@ Json rows_card(const Json& of_target, const char* list, const char* key, std::st
   const Json gallery =
       pictures.empty() ? Json() : Json{{"block", "gallery"}, {"pictures", std::move(pictures)}};
   return card(std::move(title),
-              {gallery, table(std::move(columns), std::move(rows), kShownRows, "rows")},
-              is_folded);
+              {gallery, table(std::move(columns), std::move(rows), kShownRows, "rows")}, is_folded);
 }
 
 Json subgroups_card(const Json& of_target, const std::string& target) {
@@ -198,14 +197,14 @@ List reasons_section(const Json& reasons) {
     const std::string target =
         targets.size() > 1 ? one.at("target").get<std::string>() : std::string();
     const std::string loss = one.at("loss").at("name").get<std::string>();
-    append(blocks, {group({importance_card(one.at("importance"), target), shap_card(one, target)}),
-                    dependence_card(one, target), subgroups_card(one, target),
-                    rows_card(one, "worst_rows", "loss",
-                              titled("Worst rows", target) + " (by " + loss + ")", false),
-                    rows_card(one, "confident_wrong", "confidence",
-                              titled("Most confident and wrong", target), true),
-                    rows_card(one, "doubtful_rows", "doubt", titled("Most doubtful rows", target),
-                              true)});
+    append(blocks,
+           {group({importance_card(one.at("importance"), target), shap_card(one, target)}),
+            dependence_card(one, target), subgroups_card(one, target),
+            rows_card(one, "worst_rows", "loss",
+                      titled("Worst rows", target) + " (by " + loss + ")", false),
+            rows_card(one, "confident_wrong", "confidence",
+                      titled("Most confident and wrong", target), true),
+            rows_card(one, "doubtful_rows", "doubt", titled("Most doubtful rows", target), true)});
   }
   return blocks;
 }

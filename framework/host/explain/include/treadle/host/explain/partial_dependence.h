@@ -11,8 +11,8 @@
 namespace treadle::explain {
 
 /// What the model predicts on average where a column has a value (J. Friedman, "Greedy function
-/// approximation", Annals of Statistics 29, 2001): all rows are given the value, and predictions are
-/// averaged.
+/// approximation", Annals of Statistics 29, 2001): all rows are given the value, and predictions
+/// are averaged.
 struct PartialDependence {
   std::size_t column = 0;
   at::Tensor values;                ///< float64 [G], ascending; of a category its numbers

@@ -38,11 +38,11 @@ std::vector<std::vector<std::size_t>> correlated_groups(const ExplainedRows& row
 /// Of more columns none are looked for.
 inline constexpr std::size_t kMostGroupedColumns = 500;
 
-/// Permutation importance (L. Breiman, "Random Forests", Machine Learning 45, 2001) in each measure:
-/// the measure of the rows with a group's columns permuted among the rows of a part, minus that of
-/// the rows as they are; of a measure that is better when higher the other way round. So above 0:
-/// the model needs the columns. The order is that of `groups`; the same for any number of workers,
-/// and for a group whatever the others are.
+/// Permutation importance (L. Breiman, "Random Forests", Machine Learning 45, 2001) in each
+/// measure: the measure of the rows with a group's columns permuted among the rows of a part, minus
+/// that of the rows as they are; of a measure that is better when higher the other way round. So
+/// above 0: the model needs the columns. The order is that of `groups`; the same for any number of
+/// workers, and for a group whatever the others are.
 ///
 /// Result: one list per measure.
 std::vector<std::vector<Importance>> permutation_importance(

@@ -11,7 +11,7 @@
 namespace treadle::explain {
 
 struct ShapSettings {
-  std::int64_t rows = 100;           ///< that are explained, drawn from all
+  std::int64_t rows = 100;            ///< that are explained, drawn from all
   std::int64_t background_rows = 50;  ///< drawn from each part
   /// The predictions that this may take. Where it would be more, background rows are fewer, down to
   /// ten, and then rows.
@@ -39,9 +39,9 @@ struct ShapValues {
 /// Each background row has an order of the columns and its reverse (antithetic: R. Mitchell et al.,
 /// "Sampling Permutations for Shapley Value Estimation", JMLR 23, 2022); along an order the columns
 /// of the row replace those of the background row one by one, and the change of the prediction is
-/// the column's. So values of a row add up to predicted - base whatever is sampled, and the values of
-/// a model without interactions are exact: w_j (x_j - mean of x_j over the background) for a linear
-/// one.
+/// the column's. So values of a row add up to predicted - base whatever is sampled, and the values
+/// of a model without interactions are exact: w_j (x_j - mean of x_j over the background) for a
+/// linear one.
 ShapValues shap_values(const ExplainedRows& rows, const ShapSettings& settings,
                        const RandomStreams& random);
 

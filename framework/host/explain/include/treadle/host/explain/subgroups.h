@@ -39,7 +39,7 @@ struct Subgroup {
   std::int64_t rows = 0;
   double mean_loss = 0;
   double mean_loss_outside = 0;
-  double p_value = 1;   ///< after Holm's correction
+  double p_value = 1;         ///< after Holm's correction
   at::Tensor is_inside = {};  ///< bool [N]
 };
 
