@@ -88,8 +88,8 @@ class AllRows {
 
   std::int64_t number(std::int64_t place) const { return numbers_.data_ptr<std::int64_t>()[place]; }
 
-  /// Number and place of a row, and its columns.
-  Json row(std::int64_t place) const {
+  /// Number and place of a row, and its columns; its picture where it is shown.
+  Json row(std::int64_t place, bool is_shown) const {
     Json row{{"row", number(place)}, {"values", Json::object()}};
     if (texts_.place)
       row["place"] = texts_.place(number(place));
@@ -100,9 +100,10 @@ class AllRows {
       if (place >= end)
         continue;
       row["part"] = part.name;
-      std::string picture =
-          texts_.picture ? texts_.picture(part.rows.slice(place - begin, 1)) : std::string();
-      if (!picture.empty())
+      if (std::string picture = is_shown && texts_.picture
+                                    ? texts_.picture(part.rows.slice(place - begin, 1))
+                                    : std::string();
+          !picture.empty())
         row["picture"] = std::move(picture);
       break;
     }
@@ -201,7 +202,7 @@ Json shap_json(const ExplainedRows& rows, const AllRows& all, const ShapValues& 
   Json list = Json::array();
   const at::Tensor places = shap.places.contiguous();
   for (std::int64_t i = 0; i < places.size(0); ++i) {
-    Json row = all.row(places.data_ptr<std::int64_t>()[i]);
+    Json row = all.row(places.data_ptr<std::int64_t>()[i], /*is_shown=*/false);
     row["base"] = json_of(of_target.base[i]);
     row["prediction"] = json_of(of_target.predicted[i]);
     row["shap"] = Json::object();
@@ -213,16 +214,17 @@ Json shap_json(const ExplainedRows& rows, const AllRows& all, const ShapValues& 
   return {{"background_rows", shap.background_rows}, {"mean_abs", mean}, {"rows", list}};
 }
 
-/// A target's values as people read them; undefined of several positions or numbers a row.
+/// A target's values as people read them: of several positions the mean, as explained_outputs() has
+/// it; nothing of classes at several positions.
 Json actual_json(const TargetSpec& spec, const at::Tensor& values, std::int64_t place) {
-  if (spec.position_dimensions() > 0)
-    return {};
   if (spec.kind == TargetKind::kClasses) {
+    if (spec.position_dimensions() > 0)
+      return {};
     const auto number = values[place].item<std::int64_t>();
     const bool is_known = number >= 0 && number < spec.class_count();
     return is_known ? Json(spec.class_names[static_cast<std::size_t>(number)]) : Json();
   }
-  const at::Tensor row = values[place].reshape({-1});
+  const at::Tensor row = values[place].to(at::kDouble).reshape({-1, spec.width()}).mean(0);
   return row.size(0) == 1 ? json_of(row[0].item<double>()) : json_of(row);
 }
 
@@ -322,7 +324,7 @@ class TargetReasons {
     Json list = Json::array();
     for (std::int64_t i = 0; i < places.size(0); ++i) {
       const std::int64_t place = places.data_ptr<std::int64_t>()[i];
-      Json row = all_.row(place);
+      Json row = all_.row(place, /*is_shown=*/true);
       row[name] = json_of(values[place].item<double>());
       row["actual"] = actual_json(spec_, actual_, place);
       row["predicted"] = predicted_.defined()    ? actual_json(spec_, predicted_, place)

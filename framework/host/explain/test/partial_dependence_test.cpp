@@ -10,18 +10,17 @@ namespace {
 
 TEST(PartialDependence, EqualsScikitLearns) {
   for (const auto& [column, expected] : reference().at("dependence").items()) {
-    const PartialDependence found = partial_dependence(
-        reference_rows(), std::stoul(column), numbers_of(expected.at("grid")));
-    EXPECT_TRUE(at::allclose(found.outputs.front().select(1, 0),
-                             numbers_of(expected.at("average")), 1e-12, 1e-12))
+    const PartialDependence found =
+        partial_dependence(reference_rows(), std::stoul(column), numbers_of(expected.at("grid")));
+    EXPECT_TRUE(at::allclose(found.outputs.front().select(1, 0), numbers_of(expected.at("average")),
+                             1e-12, 1e-12))
         << column;
   }
 }
 
 TEST(PartialDependence, IsTheMeanOverTheRowsOfAllParts) {
   const at::Tensor x = normal_numbers(10, 2, 1);
-  ExplainedRows rows =
-      regression(x, x.select(1, 0), [](const at::Tensor& z) { return z.sum(1); });
+  ExplainedRows rows = regression(x, x.select(1, 0), [](const at::Tensor& z) { return z.sum(1); });
   const ExplainedRows whole = rows;
   rows.parts = {part_of(x.narrow(0, 0, 3), x.narrow(0, 0, 3).narrow(1, 0, 1), TargetKind::kNumbers,
                         [](const at::Tensor& z) { return z.sum(1); }),

@@ -66,8 +66,7 @@ TEST(PermutationImportance, OfAMeasureThatIsBetterWhenHigherIsItsLoss) {
   const Measure loss = mean_loss(rows, 0);
   const Measure score{"score", Direction::kHigherIsBetter,
                       [&](const std::vector<Predictions>& all) { return Number(-loss.of(all)); }};
-  const auto found =
-      permutation_importance(rows, {{0}}, {loss, score}, 2, RandomStreams(5));
+  const auto found = permutation_importance(rows, {{0}}, {loss, score}, 2, RandomStreams(5));
   EXPECT_EQ(found[0].front().mean, found[1].front().mean);
 }
 
@@ -85,9 +84,8 @@ TEST(PermutationImportance, PermutesWithinAPart) {
   // Parts with models of their own, whose columns have other levels: a value of another part would
   // change the loss by 10000.
   const at::Tensor x = normal_numbers(30, 1, 1);
-  ExplainedRows rows = regression(x, x.select(1, 0), [](const at::Tensor& z) {
-    return z.select(1, 0) * 1;
-  });
+  ExplainedRows rows =
+      regression(x, x.select(1, 0), [](const at::Tensor& z) { return z.select(1, 0) * 1; });
   rows.parts.push_back(
       part_of(x + 100, x + 100, TargetKind::kNumbers, [](const at::Tensor& z) { return z * 1; }));
   EXPECT_LT(importances(rows, 3).front().mean, 10);
@@ -116,8 +114,9 @@ TEST(CorrelatedGroups, ArePermutedTogether) {
 }
 
 TEST(ColumnsOf, AreChannelsOfWindowsAndWholeImages) {
-  const DataSpec spec{.inputs = {{.name = "past", .shape = {24, 2}, .columns = {{"load"}, {"heat"}}},
-                                 {.name = "photo", .shape = {1, 8, 8}, .role = Role::kImage}}};
+  const DataSpec spec{
+      .inputs = {{.name = "past", .shape = {24, 2}, .columns = {{"load"}, {"heat"}}},
+                 {.name = "photo", .shape = {1, 8, 8}, .role = Role::kImage}}};
   const std::vector<ExplainedColumn> columns = columns_of(spec);
   ASSERT_EQ(columns.size(), 3U);
   EXPECT_EQ(columns[1].name, "heat");

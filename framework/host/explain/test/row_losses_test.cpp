@@ -23,29 +23,27 @@ Batch rows_with(const at::Tensor& target) {
 }
 
 TEST(RowLosses, OfClassesHaveScikitLearnsLogLossAsTheirMean) {
-  const at::Tensor losses = row_losses(
-      {TargetKind::kClasses, numbers_of(reference().at("probabilities"))},
-      rows_with(numbers_of(reference().at("classes")).to(at::kLong)), 0,
-      class_target("y", {"a", "b", "c"}));
+  const at::Tensor losses =
+      row_losses({TargetKind::kClasses, numbers_of(reference().at("probabilities"))},
+                 rows_with(numbers_of(reference().at("classes")).to(at::kLong)), 0,
+                 class_target("y", {"a", "b", "c"}));
   EXPECT_NEAR(losses.mean().item<double>(), reference().at("log_loss").get<double>(), 1e-12);
 }
 
 TEST(RowLosses, OfPositionsAreTheirMeanWithoutPadding) {
-  Batch rows = rows_with(at::tensor(std::vector<double>{1, 2, 3, 4, 5, 6}, at::kDouble)
-                             .view({3, 2, 1}));
+  Batch rows =
+      rows_with(at::tensor(std::vector<double>{1, 2, 3, 4, 5, 6}, at::kDouble).view({3, 2, 1}));
   rows.position_weights = {
       at::tensor(std::vector<double>{1, 1, 1, 0, 0, 0}, at::kDouble).view({3, 2})};
   const TargetSpec spec{.name = "y", .shape = {2, 1}};
-  const at::Tensor losses =
-      row_losses({TargetKind::kNumbers, rows.targets[0] * 0}, rows, 0, spec);
+  const at::Tensor losses = row_losses({TargetKind::kNumbers, rows.targets[0] * 0}, rows, 0, spec);
   EXPECT_EQ(losses[0].item<double>(), 2.5);
   EXPECT_EQ(losses[1].item<double>(), 9);
   EXPECT_TRUE(std::isnan(losses[2].item<double>()));
 }
 
 TEST(Largest, AreTheFirstOfEqualsWithoutNaN) {
-  const at::Tensor values =
-      at::tensor(std::vector<double>{2, std::nan(""), 7, 2, 7}, at::kDouble);
+  const at::Tensor values = at::tensor(std::vector<double>{2, std::nan(""), 7, 2, 7}, at::kDouble);
   EXPECT_TRUE(largest(values, 3).equal(classes({2, 4, 0})));
   EXPECT_EQ(largest(values, 10).size(0), 4);
 }
@@ -63,8 +61,7 @@ TEST(WrongConfidence, IsTheProbabilityOfAWrongDecision) {
 TEST(Doubts, AreLargestWhereTwoClassesAreAsLikely) {
   const at::Tensor p =
       at::tensor(std::vector<double>{0.5, 0.5, 0, 0.9, 0.05, 0.05}, at::kDouble).view({2, 3});
-  const at::Tensor doubt =
-      doubts({TargetKind::kClasses, p}, class_target("y", {"a", "b", "c"}));
+  const at::Tensor doubt = doubts({TargetKind::kClasses, p}, class_target("y", {"a", "b", "c"}));
   EXPECT_NEAR(doubt[0].item<double>(), 1, 1e-12);
   EXPECT_NEAR(doubt[1].item<double>(), 0.15, 1e-12);
 }

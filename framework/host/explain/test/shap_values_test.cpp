@@ -15,7 +15,8 @@ double largest_gap(const ShapValues::Target& target) {
 }
 
 TEST(ShapValues, EqualExactOnesOfAModelWithInteractionsOfTwoColumns) {
-  // An order and its reverse give both sides of a pair the same share, so nothing is left to chance.
+  // An order and its reverse give both sides of a pair the same share, so nothing is left to
+  // chance.
   const ExplainedRows rows = reference_rows();
   const ShapValues found =
       shap_values(rows, {.rows = rows.rows(), .background_rows = rows.rows()}, RandomStreams(3));
@@ -27,9 +28,8 @@ TEST(ShapValues, EqualExactOnesOfAModelWithInteractionsOfTwoColumns) {
 TEST(ShapValues, OfALinearModelAreItsWeightsTimesDifferencesFromTheMean) {
   const at::Tensor x = normal_numbers(40, 5, 2);
   const at::Tensor weights = normal_numbers(1, 5, 9);
-  const ExplainedRows rows = regression(x, x.select(1, 0), [&](const at::Tensor& z) {
-    return (z * weights).sum(1) + 3;
-  });
+  const ExplainedRows rows =
+      regression(x, x.select(1, 0), [&](const at::Tensor& z) { return (z * weights).sum(1) + 3; });
   const ShapValues found = shap_values(rows, {.rows = 40, .background_rows = 40}, RandomStreams(3));
   const at::Tensor expected = weights * (x - x.mean(0, /*keepdim=*/true));
   EXPECT_TRUE(at::allclose(found.targets.front().values.select(2, 0), expected, 0, 1e-6));
@@ -38,12 +38,10 @@ TEST(ShapValues, OfALinearModelAreItsWeightsTimesDifferencesFromTheMean) {
 TEST(ShapValues, AddUpToThePredictionMinusTheMeanOfTheBackground) {
   const at::Tensor x = normal_numbers(60, 6, 2);
   ExplainedRows rows{{class_target("y", {"a", "b", "c"})}, columns_of(table_of(6)), {}};
-  rows.parts.push_back(part_of(x, x.select(1, 0).gt(0).to(at::kLong), TargetKind::kClasses,
-                               [](const at::Tensor& z) {
-                                 return at::softmax(
-                                     at::stack({z.prod(1), z.sum(1).sin(), z.select(1, 0).exp()}, 1),
-                                     1);
-                               }));
+  rows.parts.push_back(
+      part_of(x, x.select(1, 0).gt(0).to(at::kLong), TargetKind::kClasses, [](const at::Tensor& z) {
+        return at::softmax(at::stack({z.prod(1), z.sum(1).sin(), z.select(1, 0).exp()}, 1), 1);
+      }));
   const ShapValues found = shap_values(rows, {.rows = 20, .background_rows = 7}, RandomStreams(3));
   EXPECT_EQ(found.targets.front().values.sizes(), at::IntArrayRef({20, 6, 3}));
   EXPECT_LT(largest_gap(found.targets.front()), 1e-12);
@@ -71,16 +69,14 @@ TEST(ShapValues, OfOneColumnAreTheWholeDifference) {
 
 TEST(ShapValues, KeepToTheNumberOfPredictions) {
   const at::Tensor x = normal_numbers(300, 40, 2);
-  ExplainedRows rows =
-      regression(x, x.select(1, 0), [](const at::Tensor& z) { return z.sum(1); });
+  ExplainedRows rows = regression(x, x.select(1, 0), [](const at::Tensor& z) { return z.sum(1); });
   std::int64_t predicted = 0;
   const auto predict = rows.parts.front().predict;
   rows.parts.front().predict = [&](const Batch& batch) {
     predicted += batch.size();
     return predict(batch);
   };
-  const ShapValues found =
-      shap_values(rows, {.most_predictions = 20'000}, RandomStreams(3));
+  const ShapValues found = shap_values(rows, {.most_predictions = 20'000}, RandomStreams(3));
   EXPECT_LE(predicted, 20'000 + 600);
   EXPECT_EQ(found.background_rows, 10);
   EXPECT_EQ(found.places.size(0), 25);  // 20000 predictions / (2 * 40 columns) / 10

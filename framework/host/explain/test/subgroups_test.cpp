@@ -25,7 +25,8 @@ std::vector<Levels> columns_for(std::uint64_t seed) {
     columns.push_back(quantile_levels("x" + std::to_string(i), numbers.select(1, i)));
   for (std::int64_t i = 4; i < 6; ++i) {
     const at::Tensor category = (numbers.select(1, i) * 1e6).to(at::kLong).remainder(5);
-    columns.push_back(category_levels("c" + std::to_string(i), category, {"a", "b", "c", "d", "e"}));
+    columns.push_back(
+        category_levels("c" + std::to_string(i), category, {"a", "b", "c", "d", "e"}));
   }
   return columns;
 }
@@ -74,10 +75,10 @@ TEST(FindSubgroups, FindsNoneOfNoiseInEighteenOfTwentySeeds) {
 TEST(FindSubgroups, HasScipysPOfWelchsTestTimesTheTests) {
   const at::Tensor inside = numbers_of(reference().at("inside"));
   const at::Tensor outside = numbers_of(reference().at("outside"));
-  const at::Tensor level = at::cat({at::full({inside.size(0)}, 1, at::kLong),
-                                    at::full({outside.size(0)}, 0, at::kLong)});
-  const FoundSubgroups groups = find_subgroups({category_levels("c", level, {"no", "yes"})},
-                                               at::cat({inside, outside}));
+  const at::Tensor level = at::cat(
+      {at::full({inside.size(0)}, 1, at::kLong), at::full({outside.size(0)}, 0, at::kLong)});
+  const FoundSubgroups groups =
+      find_subgroups({category_levels("c", level, {"no", "yes"})}, at::cat({inside, outside}));
   ASSERT_EQ(groups.found.size(), 1U);
   EXPECT_EQ(groups.tried, 2);
   EXPECT_NEAR(groups.found.front().p_value / (2 * reference().at("welch").get<double>()), 1, 1e-9);
@@ -100,8 +101,8 @@ TEST(QuantileLevels, PutEqualValuesIntoOneLevelAndMissingOnesIntoTheirOwn) {
   const Levels levels = quantile_levels(
       "x", at::tensor(std::vector<double>{1, 1, 1, 1, 1, 2, 3, missing}, at::kDouble), 4);
   EXPECT_THAT(levels.names, ElementsAre("below 2", "from 2", "missing"));
-  EXPECT_TRUE(levels.level.equal(
-      at::tensor(std::vector<std::int64_t>{0, 0, 0, 0, 0, 1, 1, 2}, at::kLong)));
+  EXPECT_TRUE(
+      levels.level.equal(at::tensor(std::vector<std::int64_t>{0, 0, 0, 0, 0, 1, 1, 2}, at::kLong)));
 }
 
 }  // namespace
