@@ -22,8 +22,8 @@ namespace {
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using testing::read_file;
+using ::testing::SizeIs;
 using testing::Workspace;
 
 /// y = 2 a - b + 1 where c is "blue"; a2 is nearly a, and where c is "red" the noise is tripled.
@@ -46,22 +46,21 @@ std::filesystem::path linear_table(const std::filesystem::path& folder, int rows
 }
 
 json document_of(const std::filesystem::path& table, const json& change = json::object()) {
-  json document = {
-      {"treadle", 1},
-      {"seed", 5},
-      {"data",
-       {{"use", "csv"},
-        {"path", table.string()},
-        {"target", "y"},
-        {"columns", {"a", "b", "a2", "c", "noise"}},
-        {"categorical", {"c"}}}},
-      {"transforms", {"standardize", "one_hot"}},
-      {"model", {{"use", "linear"}}},
-      {"optimizer", {{"use", "adamw"}, {"learning_rate", 0.05}}},
-      {"training", {{"epochs", 15}, {"batch_size", 32}}},
-      {"validation", {{"use", "k_fold"}, {"folds", 3}}},
-      {"metrics", {"rmse"}},
-      {"explain", {{"shap_rows", 20}, {"repeats", 3}}}};
+  json document = {{"treadle", 1},
+                   {"seed", 5},
+                   {"data",
+                    {{"use", "csv"},
+                     {"path", table.string()},
+                     {"target", "y"},
+                     {"columns", {"a", "b", "a2", "c", "noise"}},
+                     {"categorical", {"c"}}}},
+                   {"transforms", {"standardize", "one_hot"}},
+                   {"model", {{"use", "linear"}}},
+                   {"optimizer", {{"use", "adamw"}, {"learning_rate", 0.05}}},
+                   {"training", {{"epochs", 15}, {"batch_size", 32}}},
+                   {"validation", {{"use", "k_fold"}, {"folds", 3}}},
+                   {"metrics", {"rmse"}},
+                   {"explain", {{"shap_rows", 20}, {"repeats", 3}}}};
   document.update(change, /*merge_objects=*/true);
   return document;
 }
@@ -119,8 +118,8 @@ TEST(ExplainedRuns, ExplainFoldsOnTheirOwnValidationRows) {
   // Predictions are those of predictions.csv: its model was not trained on the row.
   const json& worst = target.at("worst_rows").front();
   EXPECT_THAT(worst.at("place").get<std::string>(), HasSubstr("linear.csv:"));
-  const std::string line = std::to_string(worst.at("row").get<int>()) + "," +
-                           worst.at("part").get<std::string>() + ",";
+  const std::string line =
+      std::to_string(worst.at("row").get<int>()) + "," + worst.at("part").get<std::string>() + ",";
   const std::string table = read_file(outcome.folder / "predictions.csv");
   const std::size_t place = table.find("\n" + line);
   ASSERT_NE(place, std::string::npos);
@@ -158,8 +157,8 @@ TEST(ExplainedRuns, HaveExactShapValuesForALinearModel) {
 TEST(ExplainedRuns, ExplainTestRowsOfOneSplitAndEachTarget) {
   const Runtime runtime;
   const Workspace workspace;
-  json document = document_of(linear_table(workspace.folder()),
-                              {{"data", {{"target", {"y", "sign"}}}}});
+  json document =
+      document_of(linear_table(workspace.folder()), {{"data", {{"target", {"y", "sign"}}}}});
   document["validation"] = {{"use", "hold_out"}, {"test_fraction", 0.2}};
   document.erase("metrics");
   document["model"] = {{"use", "mlp"}, {"hidden", {8}}};
@@ -232,20 +231,33 @@ TEST(ExplainedRuns, ExplainCalibratedProbabilities) {
   EXPECT_NE(prediction(with), prediction(without));
 }
 
-TEST(ExplainedRuns, AreRefusedBeforeTheTrainingWhereTheyCannotBeHad) {
+TEST(ExplainedRuns, OfTextsAreRefusedBeforeTheTraining) {
   const Runtime runtime;
   const Workspace workspace;
-  const auto refusal = [&](const json& document) -> std::string {
-    try {
-      run(runtime, workspace, document);
-    } catch (const DataError& error) {
-      return error.what();
-    }
-    return {};
-  };
-  json document = document_of(linear_table(workspace.folder(), 100));
-  document["validation"] = nullptr;
-  EXPECT_THAT(refusal(document), HasSubstr("\"explain\" needs rows that the model is not trained on"));
+  const auto text = workspace.folder() / "text.jsonl";
+  std::ofstream(text) << R"({"text": "good day", "mood": "good"}
+{"text": "bad day", "mood": "bad"}
+{"text": "good night", "mood": "good"}
+)";
+  const json document = {
+      {"treadle", 1},
+      {"data",
+       {{"use", "text"}, {"path", text.string()}, {"tokenizer", "words"}, {"target", "mood"}}},
+      {"model",
+       {{"use", "flow"},
+        {"flow",
+         {{{"use", "embedding"}, {"embedding_dim", 2}},
+          {{"use", "reduce"}, {"dims", {1}}, {"using", {"tokens.lengths"}}},
+          "head"}}}},
+      {"training", {{"epochs", 1}}},
+      {"explain", true}};
+  try {
+    run(runtime, workspace, document);
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("input \"tokens\" has tokens of texts"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(workspace.options().output)) << "nothing was trained";
 }
 
 TEST(ExplainedRuns, OfAnExportedModelNeedAFile) {
