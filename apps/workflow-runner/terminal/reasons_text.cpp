@@ -39,7 +39,7 @@ std::string titled(const std::string& title, const Terminal& terminal) {
   return "\n" + terminal.bold(title) + "\n";
 }
 
-/// What the model has of the rows beside its predictions, in words.
+/// The decisions of the run that the rows took part in; empty where they chose nothing.
 std::string choices_text(const Json& chose) {
   return chose.empty() ? "" : "; they also chose: " + joined_texts(chose, ", ");
 }
@@ -81,7 +81,7 @@ std::string importance_text(const Json& target, const Terminal& terminal) {
   std::string reason;
   for (const Json& one : importance.at("columns")) {
     if (one.contains("undefined"))
-      reason = one.at("undefined").get<std::string>();
+      reason = plain_text(one.at("undefined").get<std::string>());
     if (rows.size() == kMostImportances)
       break;
     const Json& mean = one.at("mean");
@@ -123,7 +123,7 @@ std::string rows_table(const Json& target, const char* list, const char* key,
   for (const Json& one : target.at(list)) {
     if (rows.size() == kMostRows)
       break;
-    rows.push_back({one.at("place").get<std::string>(), cell_of(one.at("actual")),
+    rows.push_back({plain_text(one.at("place").get<std::string>()), cell_of(one.at("actual")),
                     cell_of(one.at("predicted")), value_text(one.at(key))});
   }
   return titled(title, terminal) +
@@ -159,7 +159,7 @@ std::string reasons_text(const Json& reasons, const Terminal& terminal) {
   const Json& targets = reasons.at("targets");
   for (const Json& target : targets) {
     if (targets.size() > 1)
-      text += titled("Target " + target.at("target").get<std::string>(), terminal);
+      text += titled("Target " + plain_text(target.at("target").get<std::string>()), terminal);
     const std::string loss = target.at("loss").at("name").get<std::string>();
     text += importance_text(target, terminal);
     text += rows_table(target, "worst_rows", "loss", "Worst rows (by " + loss + ")", terminal);

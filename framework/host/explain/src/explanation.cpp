@@ -146,7 +146,7 @@ Json importance_json(const ExplainedRows& rows, const Measure& measure,
           {"columns", std::move(list)}};
 }
 
-/// What is not known comes last.
+/// Undefined means come last.
 void sort_by_mean(std::vector<Importance>& importances) {
   std::stable_sort(importances.begin(), importances.end(),
                    [](const Importance& a, const Importance& b) {

@@ -29,7 +29,7 @@ at::Tensor permutation(std::int64_t rows, RandomBits bits) {
   return at::tensor(random_permutation(rows, bits), at::kLong);
 }
 
-/// Moments of what is known; undefined with the reason of the first that is not.
+/// Mean and deviation; undefined with the reason of the first repeat that is not known.
 void summarize(Importance& importance) {
   double sum = 0;
   for (const Number& value : importance.repeats) {

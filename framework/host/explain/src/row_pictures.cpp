@@ -25,7 +25,7 @@ void put_number(std::string& bytes, std::uint32_t number) {
     bytes += static_cast<char>((number >> shift) & 0xFFU);
 }
 
-/// CRC-32 as PNG has it (ISO 3309).
+/// The CRC-32 of PNG (ISO 3309).
 std::uint32_t crc_of(const std::string& bytes) {
   std::uint32_t crc = 0xFFFFFFFFU;
   for (const char byte : bytes) {
@@ -80,7 +80,7 @@ std::string base64(const std::string& bytes) {
   return text;
 }
 
-/// In 0 … 1 by the least and the greatest of what is finite.
+/// In 0 … 1 by the least and the greatest finite value.
 at::Tensor scaled(const at::Tensor& values) {
   const at::Tensor known = values.masked_select(at::isfinite(values));
   if (known.numel() == 0)

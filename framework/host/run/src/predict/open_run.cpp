@@ -51,7 +51,7 @@ Json sequence_of(const ResolvedWorkflow& workflow) {
 
 /// Whether a fit is compared on its test rows, and not on its validation rows.
 bool is_compared_by_test(const FitRows& rows, bool is_one_of_several, From from) {
-  // Folds that have test rows are judged by them, as in result.json.
+  // Folds that have test rows are evaluated on them, as in result.json.
   return from == From::kTest || rows.validation.empty() ||
          (is_one_of_several && !rows.test.empty());
 }
@@ -108,12 +108,13 @@ std::vector<HeldOutPart> held_out_parts(const Runtime& runtime, const fs::path& 
   const From from = given.value_or(is_tested ? From::kTest : From::kValidation);
   CrossValidation validation(components.plan(), components.training_plan());
   const std::size_t folds = planned.size();
-  std::vector<std::string> judged;
+  std::vector<std::string> fold_paths;
   for (std::size_t fold = 0; fold < folds; ++fold)
-    judged.push_back(validation.path_of(fold));
+    fold_paths.push_back(validation.path_of(fold));
   std::vector<HeldOutPart> parts;
   for (PlannedFit& fit : validation.next().start) {
-    const bool is_fold = std::find(judged.begin(), judged.end(), fit.id.path()) != judged.end();
+    const bool is_fold =
+        std::find(fold_paths.begin(), fold_paths.end(), fit.id.path()) != fold_paths.end();
     const bool is_asked_for = from == From::kTest ? fit.is_result : is_fold;
     const bool by_test = is_compared_by_test(*fit.rows, is_fold && folds > 1, from);
     const RowList& rows = by_test ? fit.rows->test : fit.rows->validation;

@@ -27,7 +27,7 @@
 // does; a run whose data has changed is refused.
 namespace treadle::internal {
 
-/// What the one part of a file is called.
+/// The name of the one part of a file.
 inline constexpr const char* kPartOfFile = "file";
 
 /// Rows, and the model that may predict them.
@@ -44,7 +44,7 @@ struct OpenRun {
   DataSpec spec;
   std::string data_hash;
   std::string source_hash;           // empty: not known
-  nlohmann::json sequence;           ///< of its document: what a row is
+  nlohmann::json sequence;           ///< of its document, which makes its rows
   std::shared_ptr<const void> data;  ///< what `evaluated` borrows from
   EvaluatedRows evaluated;
   const ColumnOrigins* origins = nullptr;  ///< null: columns are what they are
@@ -64,7 +64,7 @@ struct OwnData {
 /// The data of runs, in memory once for those that were trained on the same.
 class OpenData {
  public:
-  /// `instead`: what messages propose where a run's own rows cannot be had.
+  /// `instead`: the remedy in messages where a run's own rows cannot be had.
   OpenData(const Runtime& runtime, std::string instead)
       : runtime_(runtime), instead_(std::move(instead)) {}
 

@@ -38,7 +38,7 @@ struct ExplainedColumn {
   bool has_values = false;
 };
 
-/// What the columns of `spec` are: one per column of a table or of windows of one; any other input
+/// The columns of `spec`: one per column of a table or of windows of one; any other input
 /// is a column of its own, with the inputs that describe it (lengths, masks). Throws a DataError
 /// for tokens.
 std::vector<ExplainedColumn> columns_of(const DataSpec& spec);
@@ -51,11 +51,11 @@ at::Tensor values_of(const ExplainedColumn& column, const Batch& rows);
 struct ExplainedPart {
   std::string name;  ///< "fold-1"
   Batch rows;        ///< before any transform, with targets
-  /// What the model predicts for rows like these, in any number. Targets need not be there.
+  /// Predictions for any number of rows like these. Targets need not be there.
   std::function<Predictions(const Batch&)> predict;
 };
 
-/// What is explained: one model and its rows, or a model for each fold.
+/// The input of an explanation: one model and its rows, or a model for each fold.
 struct ExplainedRows {
   std::vector<TargetSpec> targets;
   std::vector<ExplainedColumn> columns;
@@ -84,7 +84,7 @@ Predictions slice(const Predictions& predictions, std::int64_t begin, std::int64
 /// classes that of the second alone; probabilities of labels; numbers in the data's units. Of
 /// several positions a row the mean over them.
 at::Tensor explained_outputs(const Prediction& prediction, const TargetSpec& target);
-/// What they are called.
+/// The names of these numbers.
 std::vector<std::string> output_names(const TargetSpec& target);
 
 }  // namespace treadle::explain

@@ -17,7 +17,7 @@ struct ExplainSettings {
   std::int64_t repeats = 5;       ///< of each permutation
   std::int64_t columns = 6;       ///< the most important ones, that have a partial dependence
   std::int64_t grid_points = 20;  ///< of a partial dependence
-  std::int64_t listed_rows = 10;  ///< of the worst rows and of each list like it
+  std::int64_t listed_rows = 10;  ///< in the list of the worst, and in each other list
   ShapSettings shap = {};
   std::uint64_t seed = 0;
 };

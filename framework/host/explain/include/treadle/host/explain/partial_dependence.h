@@ -10,7 +10,7 @@
 
 namespace treadle::explain {
 
-/// What the model predicts on average where a column has a value (J. Friedman, "Greedy function
+/// The mean prediction where a column has a value (J. Friedman, "Greedy function
 /// approximation", Annals of Statistics 29, 2001): all rows are given the value, and predictions
 /// are averaged.
 struct PartialDependence {

@@ -32,7 +32,7 @@ at::Tensor row_losses(const Prediction& prediction, const Batch& rows, std::size
 /// NaN: int64 [<= count].
 at::Tensor largest(const at::Tensor& values, std::int64_t count);
 
-/// How sure the model was of what it decided, where that is wrong: the probability of the decided
+/// The confidence of wrong decisions: the probability of the decided
 /// class, float64 [B]; NaN where it is right. Undefined for anything but one class a row.
 at::Tensor wrong_confidence(const Prediction& prediction, const at::Tensor& actual,
                             const TargetSpec& spec);

@@ -180,7 +180,7 @@ explain::Measure measure_of(const OpenRun& run,
           }};
 }
 
-/// What the rows have decided in the run, for those that validated.
+/// The decisions of the run that its validation rows took part in.
 Json chosen_by(const RunResult& result) {
   Json chosen = Json::array();
   if (result.search)
