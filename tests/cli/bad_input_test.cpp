@@ -140,7 +140,7 @@ TEST_F(BadInput, EveryMistakeInADocumentAtOnce) {
   EXPECT_EQ(failed.err,
             "workflow-runner: points.json:2: /nmae: unknown key \"nmae\"; did you mean \"name\"? "
             "(a workflow takes: "
-            "$schema, baselines, data, extensions, loss, metrics, model, name, observers, "
+            "$schema, baselines, data, explain, extensions, loss, metrics, model, name, observers, "
             "optimizer, outputs, precision, resources, schedule, search, "
             "seed, sequence, training, transforms, treadle, validation)\n"
             "workflow-runner: points.json:2: /seed: must be >= 0, got -7\n"

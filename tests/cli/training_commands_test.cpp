@@ -289,6 +289,22 @@ TEST_F(TrainingCommands, EvaluateMeasuresTheModel) {
   EXPECT_GE(answer.at("metrics").at("accuracy").get<double>(), 0.5);
 }
 
+TEST_F(TrainingCommands, EvaluateExplainsTheModel) {
+  ASSERT_EQ(run({"run", "points.json", "--quiet"}).code, 0);
+
+  const Finished own = run({"evaluate", only_run().string(), "--explain"});
+  ASSERT_EQ(own.code, 0) << own.err;
+  EXPECT_THAT(own.out, AllOf(StartsWith("Reasons\n"), HasSubstr("not trained on"),
+                             HasSubstr("when a column is permuted)"), HasSubstr("Worst rows")));
+  const json given =
+      run({"evaluate", only_run().string(), "points.csv", "--explain", "--json"}).json();
+  EXPECT_EQ(given.at("sample_count"), 60);
+  EXPECT_TRUE(given.at("reasons").at("targets").front().contains("importance"));
+  const Finished none = run({"evaluate", only_run().string()});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("evaluate takes a file with targets; without one, --explain"));
+}
+
 TEST_F(TrainingCommands, TuneWritesThePointsThatASearchBeginsWith) {
   const json search{{"trials", 5},
                     {"tuner", "random"},

@@ -31,7 +31,8 @@ const std::map<std::string, int>& top_level_chances() {
       {"$schema", 3},     {"name", 20},      {"seed", 70},      {"precision", 30},
       {"transforms", 55}, {"optimizer", 80}, {"schedule", 55},  {"training", 100},
       {"validation", 65}, {"observers", 8},  {"resources", 60}, {"extensions", 5},
-      {"sequence", 4},    {"baselines", 0},  {"search", 0},     {"outputs", 0}};
+      {"sequence", 4},    {"baselines", 0},  {"search", 0},     {"outputs", 0},
+      {"explain", 8}};
   return chances;
 }
 

@@ -8,6 +8,7 @@ const std::vector<KeyReason>& without_effect() {
       {":$schema", "for editors"},
       {":name", "names the run's folder"},
       {":extensions*", "for other programs"},
+      {":explain*", "explains the model, cannot change it"},
       {":observers*", "hear what happens, cannot change it"},
       {"observer/*", "hear what happens, cannot change it"},
       {":resources.workers", "results do not depend on it"},

@@ -24,6 +24,9 @@ constexpr Argument kGraftedRuns{"RUN", "folders of runs whose models are flows",
 constexpr Argument kMeasured{"DOCUMENT", "times the models of these; without: layers of many sizes",
                              /*is_optional=*/true, /*repeats=*/true};
 constexpr Argument kData{"DATA", "a file of the kind the run was trained on"};
+constexpr Argument kEvaluatedData{"DATA",
+                                  "such a file with targets; may be left out with --explain",
+                                  /*is_optional=*/true};
 
 constexpr Option kSet{"set", 0,  "KEY=VALUE",
                       true,  "", "replaces one value of the document; may be repeated"};
@@ -44,6 +47,8 @@ constexpr Option kQuiet{"quiet", 'q', "", false, "", "prints nothing but errors"
 constexpr Option kJson{"json", 0, "", false, "", "prints one JSON object, also for errors"};
 constexpr Option kOutput{"output", 'o', "DIR", false, "runs", "where the run's folder is made"};
 constexpr Option kOutputFile{"output", 'o', "OUT", false, "", "the CSV file to write", true};
+constexpr Option kExplain{"explain", 0,  "",
+                          false,     "", "adds reasons: importances, SHAP values, worst rows"};
 constexpr Option kKeep{
     "keep", 0,  "COLUMN[,COLUMN]",
     true,   "", "copies these columns of DATA beside the predictions; may be repeated"};
@@ -279,8 +284,8 @@ std::span<const Command> commands() {
        true},
       {"evaluate",
        "Evaluates a run's model on a file with targets.",
-       {kModelOfRun, kData},
-       joined({kDevice}, kLockable, {kQuiet, kJson}),
+       {kModelOfRun, kEvaluatedData},
+       joined({kExplain, kDevice}, kLockable, {kQuiet, kJson}),
        "evaluate runs/iris-20300501-101500 more.csv",
        true},
       {"predict",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <treadle/base/error.h>
+#include <treadle/host/run/explained_run.h>
 #include <treadle/host/run/generator.h>
 #include <treadle/host/run/predictor.h>
 
@@ -16,6 +17,7 @@
 #include "command_line/option_values.h"
 #include "commands/tensor_commands.h"
 #include "terminal/interruption.h"
+#include "terminal/reasons_text.h"
 #include "terminal/result_text.h"
 #include "terminal/terminal.h"
 
@@ -72,14 +74,33 @@ std::string_view name_of(GeneratedText::End end) {
 }  // namespace
 
 void evaluate(const CommandLine& line) {
+  const bool has_data = line.arguments.size() > 1;
+  const bool explains = line.has("explain");
+  if (!has_data && !explains) {
+    throw UsageError(
+        "evaluate takes a file with targets; without one, --explain evaluates the rows that the "
+        "run held out");
+  }
   const Runtime runtime = make_runtime(line);
-  const EvaluationResult evaluated =
-      Predictor::load(runtime, line.arguments[0], device_for_use(line))
-          .evaluate_file(line.arguments[1]);
+  const std::string device = device_for_use(line);
+  Json answer = Json::object();
+  std::string text;
+  const Terminal terminal(STDOUT_FILENO);
+  if (has_data) {
+    const EvaluationResult evaluated =
+        Predictor::load(runtime, line.arguments[0], device).evaluate_file(line.arguments[1]);
+    answer = to_json(evaluated);
+    text = evaluation_table(evaluated, terminal);
+  }
+  if (explains) {
+    answer["reasons"] =
+        explain_run(runtime, line.arguments[0], has_data ? line.arguments[1] : "", device);
+    text += (has_data ? "\n" : "") + reasons_text(answer["reasons"], terminal);
+  }
   if (line.has("json")) {
-    print(to_json(evaluated));
+    print(answer);
   } else if (!line.has("quiet")) {
-    print(evaluation_table(evaluated, Terminal(STDOUT_FILENO)));
+    print(text);
   }
 }
 

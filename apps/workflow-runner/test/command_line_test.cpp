@@ -104,8 +104,7 @@ TEST(CommandLine, ComplainsInOneSentence) {
        "of its own"},
       {{"--json", "run"}, "options follow the command: \"workflow-runner COMMAND --json\""},
       {{"run"}, "run expects DOCUMENT; usage: workflow-runner run DOCUMENT [OPTION…]"},
-      {{"evaluate"},
-       "evaluate expects RUN and DATA; usage: workflow-runner evaluate RUN DATA [OPTION…]"},
+      {{"evaluate"}, "evaluate expects RUN; usage: workflow-runner evaluate RUN [DATA] [OPTION…]"},
       {{"run", "a.json", "b.json"},
        "run does not know what to do with \"b.json\"; usage: workflow-runner run DOCUMENT "
        "[OPTION…]"},

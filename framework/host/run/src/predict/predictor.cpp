@@ -34,8 +34,8 @@
 #include "model/saved_model.h"
 #include "predict/continued_forecast.h"
 #include "predict/prediction_writer.h"
-#include "predict/restored_model.h"
 #include "predict/uncertainty_requests.h"
+#include "predict/whole_model.h"
 #include "resources/run_device.h"
 #include "result/fit_results.h"
 
@@ -60,20 +60,8 @@ void expect_rows(const PortSpec& port, const at::Tensor& given) {
 
 }  // namespace
 
-struct Predictor::Impl : internal::RestoredModel {
-  Impl(const Runtime& runtime, internal::SavedModel stored)
-      : Impl(runtime, std::move(stored.members), std::move(stored.pool), std::move(stored)) {}
-  /// Of `stored`, whose ensemble has been taken out of it.
-  Impl(const Runtime& runtime, std::vector<internal::SavedModel> of_ensemble,
-       internal::PredictionPool of_members, internal::SavedModel&& stored)
-      : RestoredModel(runtime, std::move(stored), Use::kWholeBatches), pool(std::move(of_members)) {
-    for (internal::SavedModel& member : of_ensemble)
-      members.push_back(std::make_unique<Impl>(runtime, std::move(member)));
-  }
-
-  /// Of an ensemble: their predictions become its own, and this model's are not used.
-  std::vector<std::unique_ptr<Impl>> members;
-  internal::PredictionPool pool;
+struct Predictor::Impl : internal::WholeModel {
+  using WholeModel::WholeModel;
 
   /// How many series are continued at once: their windows and samples are in some memory.
   std::int64_t series_within_memory(std::int64_t lookback, std::int64_t steps,
@@ -90,13 +78,13 @@ struct Predictor::Impl : internal::RestoredModel {
   /// Throws a UsageError unless so many samples can be drawn of each target, and the uncertainty
   /// is known.
   void expect_possible(const SampleOptions& samples, const UncertaintyOptions& uncertainty) const {
-    internal::expect_uncertainty(uncertainty, samples, *this, !members.empty());
+    internal::expect_uncertainty(uncertainty, samples, *this, is_ensemble());
     if (samples.count < 0 || samples.count > SampleOptions::kMost) {
       throw UsageError("the number of samples is from 1 to " +
                        std::to_string(SampleOptions::kMost) + ", got " +
                        std::to_string(samples.count));
     }
-    if (samples.count > 0 && !members.empty()) {
+    if (samples.count > 0 && is_ensemble()) {
       throw UsageError(
           "the model is an ensemble, which pools the predictions of its members; it has no "
           "distribution to draw samples from");
@@ -129,52 +117,6 @@ struct Predictor::Impl : internal::RestoredModel {
     return all;
   }
 
-  /// For rows as the training data has them, as many as there are; their groups have the training's
-  /// numbers.
-  Predictions predict_rows(const Batch& rows, const internal::FurtherPredictions& further) const {
-    return outputs.apply(predict_without_outputs(rows, further), rows);
-  }
-
-  Predictions predict_without_outputs(const Batch& rows,
-                                      const internal::FurtherPredictions& further) const {
-    if (!members.empty())
-      return pooled(rows, further);
-    const at::NoGradGuard no_gradients;
-    Predictions all;
-    const std::int64_t most = pipeline_options(further).batch_size;
-    for (std::int64_t begin = 0; begin < rows.size(); begin += most) {
-      Batch some = rows.slice(begin, std::min(most, rows.size() - begin));
-      for (at::Tensor& input : some.inputs)
-        input = input.clone();  // transforms change rows in place
-      engine::BatchPreparation::Memory memory;
-      preparation.before_transfer(some, ApplyContext{}, memory);
-      Predictions part = internal::within_memory_of(
-          components.device(), [&] { return engine::predict(setup(preparation, further), some); });
-      if (all.empty()) {
-        all = std::move(part);
-        continue;
-      }
-      for (std::size_t i = 0; i < all.size(); ++i)
-        append(all[i], part[i]);
-    }
-    return all;
-  }
-
-  /// Without the outputs of the ensemble.
-  Predictions pooled(const Batch& rows, const internal::FurtherPredictions& further) const {
-    std::vector<Prediction> of_members;
-    std::vector<at::Tensor> values;
-    for (const std::unique_ptr<Impl>& member : members) {
-      of_members.push_back(member->predict_without_outputs(rows, further).front());
-      values.push_back(of_members.back().values);
-    }
-    const TargetKind kind = components.data_spec().targets.front().kind;
-    Prediction prediction{kind, pool(kind, values)};
-    if (further.uncertainty)
-      prediction.uncertainty = internal::pooled_uncertainty(pool, of_members);
-    return {prediction};
-  }
-
   /// `visit` with what outputs make of the predictions.
   Visit with_outputs(Visit visit) const {
     if (outputs.empty())
@@ -187,7 +129,7 @@ struct Predictor::Impl : internal::RestoredModel {
   /// `visit` with the predictions of the ensemble, for rows that are read again.
   Visit of_ensemble(Visit visit, const RowReader& rows,
                     const internal::FurtherPredictions& further) const {
-    if (members.empty())
+    if (!is_ensemble())
       return visit;
     return
         [this, visit = std::move(visit), &rows, further](const Predictions&, const Batch& batch) {
@@ -219,7 +161,7 @@ struct Predictor::Impl : internal::RestoredModel {
     const Visit visit = of_ensemble(with_outputs(visiting(evaluated)), *rows, further);
     // This model's own predictions are not used where there is an ensemble.
     return evaluate(evaluated, RowList::range(0, rows->rows()), visit,
-                    members.empty() ? further : internal::FurtherPredictions{});
+                    is_ensemble() ? internal::FurtherPredictions{} : further);
   }
 
   /// The same for data that can only be read in order.
@@ -281,7 +223,7 @@ Predictions Predictor::predict(std::span<const at::Tensor> inputs,
   batch.rows = at::arange(inputs.front().size(0), at::kLong);
   batch.groups = impl_->groups.numbers_of(options.groups, batch.size());
   // An ensemble prepares rows for each member; draws of dropout are those of batches.
-  if (!impl_->members.empty() || requests.dropout != nullptr)
+  if (impl_->is_ensemble() || requests.dropout != nullptr)
     return impl_->predict_rows(batch, requests.further());
   engine::BatchPreparation::Memory memory;
   impl_->preparation.before_transfer(batch, ApplyContext{}, memory);
@@ -536,8 +478,7 @@ EvaluationResult Predictor::evaluate_file(const fs::path& data) const {
         };
       });
   engine::ValidationResult result;
-  result.loss =
-      impl_->members.empty() ? totals.loss : Number::undefined(internal::kNoLossOfEnsemble);
+  result.loss = impl_->is_ensemble() ? Number::undefined(internal::kNoLossOfEnsemble) : totals.loss;
   result.sample_count = totals.rows;
   for (const internal::Metric& metric : metrics) {
     const MetricResult part = metric.view().compute();

@@ -24,6 +24,8 @@
 /// | numbers, confusion | a table of the result: row_labels, column_labels, values |
 /// | stretches | plan: the folds of the result in time |
 /// | picture | svg, label |
+/// | gallery | pictures: picture (a data URI), label |
+/// | effects | rows: label, value, deviation, drawn as bars; shown |
 /// | chart | chart: its kind, and its data |
 /// | fits, epochs | switches and a table for "epochs" of the document |
 /// | search | charts and tables for "search" of the document |

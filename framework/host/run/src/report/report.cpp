@@ -61,6 +61,7 @@ nlohmann::json report_document(const ReportInput& given) {
   append(blocks, report::curves(epochs, numbers));
   blocks.push_back(report::milestones(result));
   append(blocks, report::result_tables(result, numbers));
+  append(blocks, report::reasons_section(input.reasons));
   blocks.push_back(report::model_parts(input.model));
   blocks.push_back(report::record("data", result.data));
   append(blocks, report::background(input));

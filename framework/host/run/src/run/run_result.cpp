@@ -15,6 +15,7 @@
 #include "components/document_metrics.h"
 #include "events/trace.h"
 #include "model/prediction_pool.h"
+#include "predict/explained_rows.h"
 #include "result/data_facts.h"
 #include "result/fit_results.h"
 #include "result/plan_record.h"
@@ -310,8 +311,8 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
   saying_how_to_go_on(run.folder, [&] { run.log.finish(names); });
   std::vector<TrainingCurve> curves = run.log.curves(names);
   add_milestones(curves, result);
-  const ReportInput report{run.workflow().name, result, run.workflow().resolved, std::move(curves),
-                           plan.chosen().drawing};
+  ReportInput report{run.workflow().name, result, run.workflow().resolved, std::move(curves),
+                     plan.chosen().drawing};
   saying_how_to_go_on(run.folder, [&] {
     if (study != nullptr) {
       write_file_atomically(RunFolder::best_document_of(run.folder.path()),
@@ -321,6 +322,11 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
     write_outputs(run, plan, outputs);
     if (!kept.empty())
       write_predictions_file(run.folder.path() / "predictions.csv", run.components(), kept);
+    if (explains(run.workflow())) {
+      report.reasons =
+          explain_own_rows(run.runtime, run.folder.path(), made_by, run.dataset(), result);
+      write_file_atomically(run.folder.explanation(), report.reasons.dump(2) + "\n");
+    }
     write_file_atomically(run.folder.report(), render_report(report));
     move_tables_out(run.folder, result);
     write_file_atomically(run.folder.result(), to_json(result).dump(2) + "\n");

@@ -14,6 +14,7 @@
 #include "description/described_rows.h"
 #include "events/trace.h"
 #include "fit/fit_runner.h"
+#include "predict/explained_rows.h"
 #include "ranks/divided_fits.h"
 #include "ranks/fit_division.h"
 #include "result/json_path.h"
@@ -156,6 +157,8 @@ void RunSession::split() {
   // plan.
   DocumentComponents& components = run_.components();
   components.make_plan();
+  if (explains(run_.workflow()))
+    expect_explainable(components);
   for (const std::string& note : notes_on_split(run_.runtime, components))
     run_.log.note(note);
   for (const std::string& note : notes_on_samples(components))

@@ -15,6 +15,16 @@ const blocks = {
   list: ({ items }) => element("ul", { class: "plain" }, ...items.map((item) => element("li", {}, inline(item)))),
   code: ({ text }) => element("pre", {}, text),
   picture: ({ svg, label }) => scrolling(element("img", { class: "model", alt: label, src: "data:image/svg+xml," + encodeURIComponent(svg) })),
+  gallery: ({ pictures }) => element("div", { class: "slices gallery" }, ...pictures.map(({ picture, label }) =>
+    element("figure", {}, element("img", { src: picture, alt: "" }), element("figcaption", {}, inline(label))))),
+  effects({ rows, shown }) {
+    const most = Math.max(...rows.map(({ value }) => (isNumber(value) ? value : 0)));
+    const line = ({ label, value, deviation }) => element("tr", {}, element("th", { scope: "row" }, inline(label)),
+      element("td", {}, strip([["", 0, most > 0 && value > 0 ? value / most : 0]])), element("td", {}, inline(isNumber(deviation) ? { mean: value, deviation } : value)));
+    const bars = (some) => element("table", { class: "bars" }, element("tbody", {}, ...some.map(line)));
+    const rest = rows.slice(shown);
+    return joined([bars(rows.slice(0, shown)), rest.length ? folded(rest.length + " more columns", () => [bars(rest)]) : ""]);
+  },
   tiles: ({ tiles }) => element("div", { class: "tiles" }, ...tiles.map(({ label, value, detail }, i) =>
     element("div", { class: i ? "tile" : "tile main" }, element("span", {}, inline(label)),
       element("b", {}, inline(value), detail ? element("small", {}, " ", inline(detail)) : "")))),

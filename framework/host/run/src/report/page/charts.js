@@ -165,6 +165,25 @@ const charts = {
     showLines(canvas, controls, "row", names.map((name) => ({ name, y: name, marks, stepped: true, lines: [{ label: name,
       points: [...windows.map((window) => [window.first_row, valueIn(window, name)]), [last.first_row + last.rows, valueIn(last, name)]] }] })));
   },
+  // The mean prediction by the value of a column: lines for numbers, bars for categories.
+  dependence: (canvas, { views, outputs, classes }, controls) => {
+    const key = "view " + drawings.length;
+    picker(controls, key, "column", views.map(({ column }) => column));
+    show(canvas, key, () => {
+      const { column, kind, values, predictions } = views[picks[key]];
+      const isCategory = kind === "category";
+      const several = outputs.length > 1;
+      const y = classes ? (several ? "mean probability" : "mean probability of " + outputs[0]) : "mean prediction";
+      const options = lineOptions(column, y, several);
+      options.scales.x = axis(column, isCategory ? { grid: { display: false } } : { type: "linear" });
+      if (isCategory) {
+        return { type: "bar", options: { scales: options.scales, plugins: { legend: { display: several, labels: { color: css("--text"), boxWidth: 12 } } } },
+          data: { labels: values, datasets: outputs.map((name, i) => ({ label: name, data: predictions.map((row) => row[i]), backgroundColor: withAlpha(colour(i), 0.75), maxBarThickness: 48 })) } };
+      }
+      return { type: "line", options, data: { datasets: outputs.map((name, i) =>
+        lineSet(name, predictions.map((row, at) => [values[at], row[i]]), colour(i), { pointRadius: 2.5 })) } };
+    });
+  },
   scatter: (canvas, { tables }, controls) => showOutputs(canvas, tables, controls, (points) => {
     const all = points.flat().filter(isNumber);
     const ends = [all.reduce((a, b) => Math.min(a, b), Infinity), all.reduce((a, b) => Math.max(a, b), -Infinity)];

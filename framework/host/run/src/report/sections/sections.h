@@ -38,6 +38,10 @@ Json milestones(const RunResult& result);
 /// plugin added.
 List result_tables(const RunResult& result, const Numbers& numbers);
 
+/// Why the model predicts what it predicts, as explain.json has it: importances, SHAP values,
+/// partial dependence, subgroups and rows; empty for null.
+List reasons_section(const Json& reasons);
+
 /// The choices that Treadle made, the place the run was made in, the resolved document.
 List background(const ReportInput& input);
 

@@ -17,7 +17,8 @@ struct ReportInput {
   RunResult result;
   nlohmann::json document;  ///< resolved
   std::vector<TrainingCurve> curves;
-  ModelDrawing model;  ///< empty where nothing is known of the model's parts
+  ModelDrawing model;           ///< empty where nothing is known of the model's parts
+  nlohmann::json reasons = {};  ///< as explain.json has them; null: the run does not explain
 };
 
 /// The content of a report as data: "title", "kind", "version", "subtitle", "blocks" and, where the

@@ -82,6 +82,8 @@ class RunFolder {
   /// Tables of the result that are too large for it.
   std::filesystem::path tables() const { return path_ / "tables"; }
   std::filesystem::path report() const { return path_ / "report.html"; }
+  /// Of a run that explains its model: the reasons.
+  std::filesystem::path explanation() const { return path_ / "explain.json"; }
   std::filesystem::path weights() const { return weights_of(path_); }
   /// Transforms, data dictionaries, shapes: what the model needs beside its weights.
   std::filesystem::path preprocessing() const { return preprocessing_of(path_); }
