@@ -41,10 +41,11 @@ TEST(ReasonsText, NamesTheRowsAndTheirChoices) {
 
 TEST(ReasonsText, ShowsImportancesRowsAndSubgroups) {
   const std::string text = text_of(reasons());
-  EXPECT_THAT(text, AllOf(HasSubstr("Importance (rise of rmse when a column is permuted)"),
-                          HasSubstr("area + rooms   0.8000  0.1000  ████████████████████\n"),
-                          HasSubstr("houses.csv:7  3.5000  1.5000     4.0000"),
-                          HasSubstr("town: Ulm, area: below 60    40     2.0000   0.5000  0.0010\n")))
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("Importance (rise of rmse when a column is permuted)"),
+                    HasSubstr("area + rooms   0.8000  0.1000  ████████████████████\n"),
+                    HasSubstr("houses.csv:7  3.5000  1.5000     4.0000"),
+                    HasSubstr("town: Ulm, area: below 60    40     2.0000   0.5000  0.0010\n")))
       << text;
   EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "a column's name does not control the terminal";
 }

@@ -30,7 +30,7 @@ Json reasons() {
       "subgroups": {"tried": 12, "least_rows": 30, "found": []}}]})");
 }
 
-/// The card with that title; null: there is none.
+/// The card with that title; null where the section has none.
 Json card_of(const List& blocks, const std::string& title) {
   for (const Json& block : blocks) {
     if (block.value("title", "") == title)
@@ -66,8 +66,7 @@ TEST(ReasonsSection, ShowsRowsWithTheirColumnsByImportanceAndPictures) {
   const Json card = card_of(blocks(), "Worst rows (by squared_error)");
   EXPECT_EQ(card.at("blocks")[0].at("block"), "gallery");
   const Json& table = card.at("blocks")[1];
-  EXPECT_EQ(table.at("columns"),
-            Json({"row", "actual", "predicted", "loss", "area", "town"}));
+  EXPECT_EQ(table.at("columns"), Json({"row", "actual", "predicted", "loss", "area", "town"}));
   EXPECT_EQ(table.at("rows")[0][5], "Ulm");
 }
 
