@@ -30,7 +30,7 @@ Json reasons() {
       "subgroups": {"tried": 12, "least_rows": 30, "found": []}}]})");
 }
 
-/// The card with that title; null: there is none.
+/// The card with that title; null where the section has none.
 Json card_of(const List& blocks, const std::string& title) {
   for (const Json& block : blocks) {
     if (block.value("title", "") == title)
