@@ -80,7 +80,7 @@ void MeanOfMembers::add(const Prediction& member, const at::Tensor& weight) {
 
 Prediction MeanOfMembers::mean() const {
   TREADLE_EXPECTS(members_ > 0, "a mean has members");
-  Prediction mean{first_.kind};
+  Prediction mean{first_.kind, {}};
   if (!first_.values.defined())
     return mean;
   const auto like = [](const at::Tensor& values, const at::Tensor& first) {
