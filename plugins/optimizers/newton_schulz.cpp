@@ -8,6 +8,7 @@
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
 #include <c10/core/GradMode.h>
 #include <oneapi/tbb/parallel_for.h>
@@ -23,8 +24,34 @@ constexpr double kC = 2.0315;
 constexpr double kEps = 1e-7;
 constexpr int kSteps = 5;
 
+/// The same polynomial of a wide matrix, or of several: X <- P X with P = a I + b A + c A^2 makes
+/// A <- P A P, so the five P are found from A alone, [rows, rows], and X is multiplied once, by
+/// their product. 34 rows^3 + 4 rows^2 columns operations in place of 10 rows^3 + 20 rows^2
+/// columns.
+at::Tensor iterated_by_gram(const at::Tensor& x) {
+  at::Tensor a = at::matmul(x, x.transpose(-2, -1));
+  at::Tensor product;
+  for (int step = 0; step < kSteps; ++step) {
+    at::Tensor p = kB * a + kC * at::matmul(a, a);
+    p.diagonal(0, -2, -1).add_(kA);
+    product = step == 0 ? p : at::matmul(p, product);
+    if (step + 1 < kSteps)
+      a = at::matmul(at::matmul(p, a), p);
+  }
+  return at::matmul(product, x);
+}
+
+/// Where that takes fewer operations. Not in 16 bits, whose rounding errors of A grow twelvefold in
+/// each step.
+bool is_wide(const at::Tensor& x) {
+  return 2 * x.size(-1) > 3 * x.size(-2) &&
+         (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
+}
+
 /// [n, rows, columns] together.
 at::Tensor iterated(at::Tensor x) {
+  if (is_wide(x))
+    return iterated_by_gram(x);
   for (int step = 0; step < kSteps; ++step) {
     const at::Tensor a = at::bmm(x, x.transpose(1, 2));
     x = at::baddbmm(x, at::baddbmm(a, a, a, kB, kC), x, kA, 1);
@@ -34,6 +61,8 @@ at::Tensor iterated(at::Tensor x) {
 
 /// One matrix.
 at::Tensor iterated_alone(at::Tensor x) {
+  if (is_wide(x))
+    return iterated_by_gram(x);
   for (int step = 0; step < kSteps; ++step) {
     const at::Tensor a = at::mm(x, x.t());
     x = at::addmm(x, at::addmm(a, a, a, kB, kC), x, kA, 1);

@@ -11,7 +11,8 @@ namespace treadle::optimizers {
 ///     five times: A <- X X^T;  X <- a X + (b A + c A^2) X,   (a, b, c) = (3.4445, -4.775, 2.0315)
 ///
 /// |X| is the Frobenius norm. Where rows > columns it works with X^T, so that A is the smaller
-/// product. In x's dtype, by matrix products alone: batched over n on a device, on a CPU divided
+/// product; of wide matrices the five factors of X are found from A alone. In x's dtype, by matrix
+/// products alone: batched over n on a device, on a CPU divided
 /// among the workers of the caller's oneTBB arena. Source: K. Jordan et al.,
 /// "Muon" (2024).
 at::Tensor newton_schulz(const at::Tensor& x);

@@ -221,6 +221,22 @@ TEST(NewtonSchulz, BringsSingularValuesNearOne) {
   }
 }
 
+// Of these the five polynomials are found from A alone; one row is in all of the first matrix.
+TEST(NewtonSchulz, OfWideMatricesIsTheSamePolynomial) {
+  const TaskRandom random(3);
+  for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
+    at::Tensor x = at::randn({2, 6, 40}, dtype);
+    x.select(0, 0).copy_(x[0][0].expand({6, 40}).clone());
+    at::Tensor expected = x / (x.square().sum({1, 2}, true).sqrt() + 1e-7);
+    for (int step = 0; step < 5; ++step) {
+      const at::Tensor a = at::matmul(expected, expected.transpose(1, 2));
+      expected = 3.4445 * expected + at::matmul(-4.775 * a + 2.0315 * at::matmul(a, a), expected);
+    }
+    const double most = dtype == at::kDouble ? 1e-11 : 2e-3;
+    EXPECT_TRUE(values_match(optimizers::newton_schulz(x), expected, {.absolute = most}));
+  }
+}
+
 TEST(NewtonSchulz, AMatrixDoesNotDependOnThoseBesideIt) {
   const TaskRandom random(3);
   const at::Tensor x = at::randn({3, 16, 24}, at::kDouble);
