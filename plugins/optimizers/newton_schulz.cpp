@@ -4,12 +4,10 @@
 #include <utility>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/mm.h>
 #include <c10/core/GradMode.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
@@ -24,7 +22,7 @@ constexpr double kC = 2.0315;
 constexpr double kEps = 1e-7;
 constexpr int kSteps = 5;
 
-/// The same polynomial of a wide matrix, or of several: X <- P X with P = a I + b A + c A^2 makes
+/// The same polynomial of wide matrices: X <- P X with P = a I + b A + c A^2 makes
 /// A <- P A P, so the five P are found from A alone, [rows, rows], and X is multiplied once, by
 /// their product. 34 rows^3 + 4 rows^2 columns operations in place of 10 rows^3 + 20 rows^2
 /// columns.
@@ -59,17 +57,6 @@ at::Tensor iterated(at::Tensor x) {
   return x;
 }
 
-/// One matrix.
-at::Tensor iterated_alone(at::Tensor x) {
-  if (is_wide(x))
-    return iterated_by_gram(x);
-  for (int step = 0; step < kSteps; ++step) {
-    const at::Tensor a = at::mm(x, x.t());
-    x = at::addmm(x, at::addmm(a, a, a, kB, kC), x, kA, 1);
-  }
-  return x;
-}
-
 /// A CPU multiplies a batch one by one: so workers can each take matrices. No bit depends on how
 /// many they are.
 at::Tensor iterated_by_workers(const at::Tensor& x) {
@@ -77,7 +64,7 @@ at::Tensor iterated_by_workers(const at::Tensor& x) {
   const at::Tensor result = at::empty_like(x);
   const auto iterate = [&](std::int64_t i) {
     const at::NoGradGuard no_gradients;
-    result.select(0, i).copy_(iterated_alone(x.select(0, i)));
+    result.narrow(0, i, 1).copy_(iterated(x.narrow(0, i, 1)));
   };
   if (x.size(0) == 1 || tbb::this_task_arena::max_concurrency() == 1) {
     for (std::int64_t i = 0; i < x.size(0); ++i)

@@ -224,15 +224,15 @@ TEST(ResultText, TellsTheRowsThatChoseFromTheTestRows) {
 
   result["test"] = {{"loss", 0.625}, {"metrics", {{"r2", 0.5}}}, {"sample_count", 20}};
   EXPECT_EQ(table_of(result),
+            "Test (on 20 rows that neither trained nor chose)\n"
+            "  loss     0.6250\n"
+            "  r2       0.5000\n"
             "Result (on 30 validation rows, which also chose the weights)\n"
             "  loss              0.5000\n"
             "  r2                0.7500\n"
             "  epochs                60\n"
             "  model          weights of epoch 41, the best by r2\n"
-            "  training time      1.0 s\n"
-            "Test (on 20 rows that neither trained nor chose)\n"
-            "  loss     0.6250\n"
-            "  r2       0.5000\n");
+            "  training time      1.0 s\n");
 }
 
 TEST(ResultText, ShowsTheTestOfACrossValidationsModel) {
@@ -245,13 +245,13 @@ TEST(ResultText, ShowsTheTestOfACrossValidationsModel) {
                     {"test", {{"loss", 0.625}, {"metrics", Json::object()}, {"sample_count", 20}}}};
 
   EXPECT_EQ(table_of(result),
+            "Test (on 20 rows that neither trained nor chose)\n"
+            "  loss     0.6250\n"
             "Result (mean ± deviation over 2 folds, whose rows also chose the weights)\n"
             "  loss                  0.5000\n"
             "  epochs                     4\n"
             "  model              weights of the last epoch\n"
-            "  time of all folds      2.0 s, added up\n"
-            "Test (on 20 rows that neither trained nor chose)\n"
-            "  loss     0.6250\n");
+            "  time of all folds      2.0 s, added up\n");
 }
 
 TEST(ResultText, OrdersMetricsAsTheDocumentDoesAndLabelsTheLossOfATransformedTarget) {

@@ -65,6 +65,7 @@
 #include <treadle/core/model/abilities/keeps_state.h>
 #include <treadle/core/model/abilities/logs_values.h>
 #include <treadle/core/model/abilities/names_outputs.h>
+#include <treadle/core/model/abilities/names_parameter_roles.h>
 #include <treadle/core/model/abilities/names_parts.h>
 #include <treadle/core/model/abilities/names_references.h>
 #include <treadle/core/model/abilities/prepares_for_inference.h>
@@ -98,6 +99,7 @@
 #include <treadle/core/training/loss.h>
 #include <treadle/core/training/objective.h>
 #include <treadle/core/training/optimizer.h>
+#include <treadle/core/training/optimizer_abilities.h>
 #include <treadle/core/training/parameter_arena.h>
 #include <treadle/core/training/parameter_view.h>
 #include <treadle/core/training/predicts_uncertainty.h>

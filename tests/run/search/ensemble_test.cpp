@@ -2,8 +2,11 @@
 // predicted, and that nothing else of the run changes.
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -221,17 +224,20 @@ TEST(Ensemble, OfOneSplitHasTheModelsOfItsTrialsAndTrainsNothing) {
   }
 }
 
-/// 120 rows of two classes around a line; `part`: of each row, in turn, or of the test rows alone.
+/// 120 rows of two noisy moons; `part`: of each row, in turn, or of the test rows alone.
 void write_rows(const fs::path& file, bool are_test_alone) {
   std::ofstream out(file);
   out << "a,b,y,part\n";
+  std::mt19937 bits(5);
+  std::normal_distribution<double> noise(0, 0.3);
   for (int i = 0; i < 120; ++i) {
     const char* const part = i % 4 == 0 ? "test" : i % 4 == 1 ? "validation" : "train";
-    const double a = i * 37 % 101 / 101.0;
-    const double b = i * 53 % 89 / 89.0;
+    const bool is_up = i % 3 != 0;
+    const double angle = i * 37 % 101 / 101.0 * 3.14;
+    const double a = (is_up ? std::cos(angle) : 1 - std::cos(angle)) + noise(bits);
+    const double b = (is_up ? std::sin(angle) : 0.5 - std::sin(angle)) + noise(bits);
     if (!are_test_alone || part == std::string("test"))
-      out << a << "," << b << "," << (a + b + (i % 7 - 3) * 0.15 > 1 ? "up" : "down") << "," << part
-          << "\n";
+      out << a << "," << b << "," << (is_up ? "up" : "down") << "," << part << "\n";
   }
 }
 

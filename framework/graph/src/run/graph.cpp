@@ -21,7 +21,6 @@
 #include "run/graph_data.h"
 #include "run/graph_result.h"
 #include "run/graphs_within.h"
-#include "run/output_layers.h"
 #include "run/reports.h"
 #include "run/run_graph.h"
 #include "run/spare_state.h"

@@ -1,9 +1,8 @@
-#include "run/output_layers.h"
-
 #include <algorithm>
 
 #include "forward/stands_for_body.h"
 #include "run/graph_data.h"
+#include "run/graphs_within.h"
 
 namespace treadle::graph {
 namespace {

@@ -121,8 +121,8 @@ TEST(WorkflowDocument, ReportsEveryProblemAtOnce) {
       "/home/me/my.json:11: /resources/workers: expected a whole number or \"auto\", got "
       "\"many\" (text)\n"
       "/home/me/my.json:12: /optimiser: unknown key \"optimiser\" (a workflow takes: $schema, "
-      "baselines, data, extensions, loss, metrics, model, name, observers, optimizer, outputs, "
-      "precision, resources, "
+      "baselines, data, explain, extensions, loss, metrics, model, name, observers, optimizer, "
+      "outputs, precision, resources, "
       "schedule, search, seed, sequence, training, transforms, treadle, validation)");
 }
 

@@ -141,7 +141,7 @@ void describe(F& f, Of<F, Milestone> milestone) {
   f("level", milestone.level);
   f("value", milestone.value);
   f("epoch", milestone.epoch);
-  f("seconds", milestone.seconds);
+  f("training_time_seconds", milestone.seconds);
 }
 
 template <typename F>

@@ -1,4 +1,4 @@
-#include "fit/parameter_rules.h"
+#include "run/parameter_rules.h"
 
 #include <map>
 #include <string>
