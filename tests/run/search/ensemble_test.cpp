@@ -179,7 +179,7 @@ TEST_P(Ensembles, ChangeNothingElseOfTheRun) {
 
 INSTANTIATE_TEST_SUITE_P(Validations, Ensembles,
                          ::testing::Values(EnsembleCase{"k_fold", "mean", true},
-                                           EnsembleCase{"hold_out", "mean"},
+                                           EnsembleCase{"hold_out", "mean", true},
                                            EnsembleCase{"k_fold", "stacking"}),
                          [](const auto& info) {
                            return info.param.validation + "_" + info.param.method;

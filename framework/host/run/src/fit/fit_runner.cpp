@@ -675,10 +675,20 @@ void FitRunner::take_over(const Node& node, const DocumentComponents& components
   FitResult result = fit_result_from(other.value("result"), node.fit.start->fit);
   result.name = path;
   StateDict record;
+  StateDict report_state = other.part("report_metrics");
+  // The other fit, such as a trial, has seen no test rows.
+  if (!node.fit.rows->test.empty()) {
+    result.rows = row_counts(*node.fit.rows, false);
+    result.test = evaluation_result(fit.test(run_.stop_between_steps()));
+    report_state = StateDict();
+    for (std::size_t i = 0; i < fit.report_metrics().size(); ++i)
+      report_state.put(std::to_string(i), fit.report_metrics()[i].computer->state());
+    fit.fitted_metrics().save_in(record);
+  }
   record.put("result", to_json(result));
-  record.put("report_metrics", other.part("report_metrics"));
+  record.put("report_metrics", std::move(report_state));
   for (const char* const part : {"for_outputs", "metrics"}) {
-    if (other.has_part(part))
+    if (other.has_part(part) && !record.has_part(part))
       record.put(part, other.part(part));
   }
   record.put("run", run_.conditions().marks(run_.log.rows_of(path, 0), node.identity));
