@@ -116,11 +116,19 @@ void answer(int client) {
   keep_silent(client);
 }
 
+// libtorch takes the first bytes of an answer for a size, and this sanitizer ends a process that
+// requests so much memory.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kMayAnswer = false;
+#else
+constexpr bool kMayAnswer = true;
+#endif
+
 TEST(GlooFailures, AnotherProgramAtTheAddressIsNoGroup) {
   std::vector<std::unique_ptr<Listener>> ports;
   std::vector<std::unique_ptr<ForkedProcess>> programs;
   std::vector<std::unique_ptr<Refusal>> refusals;
-  for (const auto& serve : {keep_silent, speak_first, answer}) {
+  for (const auto& serve : {keep_silent, speak_first, kMayAnswer ? answer : keep_silent}) {
     const Listener& port = *ports.emplace_back(std::make_unique<Listener>());
     programs.push_back(std::make_unique<ForkedProcess>([&port, serve] {
       while (true)
