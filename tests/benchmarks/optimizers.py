@@ -57,7 +57,7 @@ def main():
         with open(run / "history.csv") as file:
             rows = list(csv.DictReader(file))
         phases = json.loads((run / "result.json").read_text())["time"]["phases"]
-        return rows, sum(phase["seconds"] for phase in phases if phase["name"] in ("forward", "backward", "update")) / options.steps
+        return rows, sum(phases.get(name, 0) for name in ("forward", "backward", "update")) / options.steps
 
     chosen = [name for name in OPTIMIZERS if not options.only or any(name.startswith(one) for one in options.only.split(","))]
     print(f"{options.steps} steps, means over {options.seeds} seeds")
