@@ -23,9 +23,9 @@ std::string_view name_of(ParameterRole role);
 
 /// Names the roles of its own parameters, those of modules within it included.
 ///
-/// A layer implements it where a parameter is a table or a stack; a model where it knows the layers
-/// that give its outputs. Of two roles for one parameter, that of the layer counts if it is kTable,
-/// else that of the outermost module.
+/// Implemented by layers with tables or stacks among their parameters, and by models that know
+/// which of their layers give the outputs. Of two roles for one parameter, that of the layer counts
+/// if it is kTable, else that of the outermost module.
 class NamesParameterRoles {
  public:
   virtual ~NamesParameterRoles();
