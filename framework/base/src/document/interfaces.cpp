@@ -35,6 +35,7 @@ const std::array kNames{
     InterfaceName{"device", "treadle.device/0", "is a kind of device that models are trained on"},
     InterfaceName{"communicator", "treadle.communicator/0",
                   "moves bytes between the processes of a training"},
+    InterfaceName{"writer", "treadle.writer/0", "writes tables: predictions to a file or a database"},
     InterfaceName{"observer", "treadle.observer/0", "receives the events of a run"},
     InterfaceName{"tuner", "treadle.tuner/0", "suggests the points of a hyperparameter search"},
     InterfaceName{"storage", "treadle.storage/0", "keeps a study that several processes work on"},
