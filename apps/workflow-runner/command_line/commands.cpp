@@ -23,7 +23,8 @@ constexpr Argument kGraftedRuns{"RUN", "folders of runs whose models are flows",
                                 /*is_optional=*/false, /*repeats=*/true};
 constexpr Argument kMeasured{"DOCUMENT", "times the models of these; without: layers of many sizes",
                              /*is_optional=*/true, /*repeats=*/true};
-constexpr Argument kData{"DATA", "a file of the kind the run was trained on"};
+constexpr Argument kData{"DATA",
+                         "a file of the kind the run was trained on, or parameters as JSON"};
 constexpr Argument kEvaluatedData{"DATA",
                                   "such a file with targets; may be left out with --explain",
                                   /*is_optional=*/true};
@@ -46,7 +47,11 @@ constexpr Option kAllowWritable{
 constexpr Option kQuiet{"quiet", 'q', "", false, "", "prints nothing but errors"};
 constexpr Option kJson{"json", 0, "", false, "", "prints one JSON object, also for errors"};
 constexpr Option kOutput{"output", 'o', "DIR", false, "runs", "where the run's folder is made"};
-constexpr Option kOutputFile{"output", 'o', "OUT", false, "", "the CSV file to write", true};
+constexpr Option kOutputFile{
+    "output", 'o', "OUT", false, "", "the file to write: CSV, or by its ending .jsonl, .parquet …",
+    true};
+constexpr Option kTableOfRun{"table", 0,  "TABLE",
+                             false,   "", "a table of the run instead: history or predictions"};
 constexpr Option kExplain{"explain", 0,  "",
                           false,     "", "adds reasons: importances, SHAP values, worst rows"};
 constexpr Option kKeep{
@@ -332,7 +337,7 @@ std::span<const Command> commands() {
       {"runs export",
        "Writes a run's model as one file, with all that predicting needs.",
        {kRun},
-       {kModelFile, kWeightDtype, kQuiet, kJson},
+       joined({kModelFile, kWeightDtype, kTableOfRun}, kLockable, {kQuiet, kJson}),
        "runs export runs/iris-20300501-101500 -o iris.safetensors --dtype int8",
        true},
       {"runs bundle",

@@ -20,6 +20,7 @@
 #include <treadle/graph/picture.h>
 #include <treadle/host/run/compared_predictions.h>
 #include <treadle/host/run/devices.h>
+#include <treadle/host/run/exported_table.h>
 #include <treadle/host/run/pipeline.h>
 #include <treadle/host/run/predictor.h>
 #include <treadle/host/run/workflow_run.h>
@@ -144,8 +145,31 @@ void compare_row_by_row(const CommandLine& line) {
         (output.empty() ? "" : "\nall rows are in " + output + "\n"));
 }
 
+namespace {
+
+void export_table_of_run(const CommandLine& line, const std::string& output) {
+  if (line.has("dtype"))
+    throw UsageError(
+        "--dtype is that of a model's parameters, and --table writes none; leave it out");
+  const Runtime runtime = make_runtime(line);
+  const std::int64_t rows = export_table(runtime, line.arguments[0], line.text("table"), output);
+  if (is_standard_output(output))
+    return;  // nothing but the rows
+  if (line.has("json")) {
+    print(Json{{"output", output}, {"rows", rows}});
+  } else if (!line.has("quiet")) {
+    print(std::to_string(rows) + (rows == 1 ? " row" : " rows") + " in " + output + "\n");
+  }
+}
+
+}  // namespace
+
 void export_run(const CommandLine& line) {
   const std::string output = line.output_file("output");
+  if (line.has("table")) {
+    export_table_of_run(line, output);
+    return;
+  }
   const std::string extension = std::filesystem::path(output).extension().string();
   if (!is_standard_output(output) && !extension.empty() && extension != ".safetensors") {
     throw UsageError(

@@ -171,7 +171,7 @@ TEST_F(PluginScaffold, RefusesAnInterfaceThatIsNone) {
       "there is no interface \"optimiser\"; did you mean \"optimizer\"?\n"
       "there are data, tokenizer, sequence, transform, validation, model, layer, graph, loss, "
       "gradients, optimizer, schedule, metric, output, training, sampler, callback, device, "
-      "communicator, observer, tuner, storage, pruner");
+      "communicator, writer, observer, tuner, storage, pruner");
   EXPECT_THAT(complaint<UsageError>({"common", "lion", "", ""}),
               StartsWith("there is no interface \"common\"\n"));
   EXPECT_THAT(complaint<UsageError>({"../loss", "lion", "", ""}),

@@ -68,6 +68,7 @@ std::vector<Defect> schedule_defects();
 std::vector<Defect> metric_defects();
 std::vector<Defect> output_defects();
 std::vector<Defect> sampler_defects();
+std::vector<Defect> writer_defects();
 std::vector<Defect> sequence_defects();
 std::vector<Defect> tokenizer_defects();
 std::vector<Defect> observer_defects();

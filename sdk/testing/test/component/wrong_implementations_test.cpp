@@ -24,12 +24,13 @@ namespace {
 std::vector<Defect> all_defects() {
   std::vector<Defect> all;
   for (const auto& some :
-       {data_defects(),      stream_defects(),    transform_defects(), validation_defects(),
-        model_defects(),     layer_defects(),     graph_defects(),     loss_defects(),
-        gradients_defects(), optimizer_defects(), schedule_defects(),  metric_defects(),
-        output_defects(),    sampler_defects(),   sequence_defects(),  observer_defects(),
-        training_defects(),  callback_defects(),  device_defects(),    tokenizer_defects(),
-        storage_defects(),   tuner_defects(),     pruner_defects(),    communicator_defects()})
+       {data_defects(),        stream_defects(),    transform_defects(), validation_defects(),
+        model_defects(),       layer_defects(),     graph_defects(),     loss_defects(),
+        gradients_defects(),   optimizer_defects(), schedule_defects(),  metric_defects(),
+        output_defects(),      sampler_defects(),   writer_defects(),    sequence_defects(),
+        observer_defects(),    training_defects(),  callback_defects(),  device_defects(),
+        tokenizer_defects(),   storage_defects(),   tuner_defects(),     pruner_defects(),
+        communicator_defects()})
     all.insert(all.end(), some.begin(), some.end());
   for (Defect& defect : all)
     defect.name = defect.suite + "_" + defect.name;

@@ -1,10 +1,14 @@
 #include "data/dataset.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
+#include <treadle/base/error.h>
+#include <treadle/base/json_text.h>
+#include <treadle/base/json_words.h>
 #include <treadle/core/data/abilities/source_hash.h>
 #include <treadle/core/data/column_origins.h>
 #include <treadle/core/data/group_names.h>
@@ -102,22 +106,71 @@ void add_columns_in_use(const Runtime& runtime, const nlohmann::json& component,
   }
 }
 
-/// Replaces the file among the parameters of the provider `name`, or of the one it makes its rows
-/// of.
-void give_file(const Runtime& runtime, const std::string& name, const std::string& file,
-               nlohmann::json& parameters) {
-  const nlohmann::json schema = runtime.registry().describe<DataProvider>(name).schema;
-  const std::string source = schema.value("x-treadle-source", "");
-  if (source.empty()) {
-    throw UsageError("the run's data is \"" + name +
-                     "\", which does not come from a file; it cannot be given another one");
+nlohmann::json schema_of_data(const Runtime& runtime, const nlohmann::json& component) {
+  return runtime.registry().describe<DataProvider>(component.at("use").get<std::string>()).schema;
+}
+
+/// The provider that reads the file: the one of the run, or the one whose schema claims the ending
+/// of its name in x-treadle-extensions, where both keep the same kind of state (x-treadle-state).
+std::string reader_of(const Runtime& runtime, const std::string& own, const nlohmann::json& schema,
+                      const std::string& file) {
+  const std::string state = schema.value("x-treadle-state", "");
+  if (state.empty() || claims_file(schema, file))
+    return own;
+  for (const std::string& name : runtime.registry().names<DataProvider>()) {
+    const nlohmann::json other = runtime.registry().describe<DataProvider>(name).schema;
+    if (other.value("x-treadle-state", "") == state && claims_file(other, file))
+      return name;
   }
-  if (!schema.at("properties").at(source).contains("x-treadle-component")) {
-    parameters[source] = file;
+  return own;
+}
+
+/// `component` read by another provider: the parameters that both have stay.
+nlohmann::json read_by(const Runtime& runtime, const std::string& name,
+                       const nlohmann::json& component) {
+  nlohmann::json other{{"use", name}};
+  const nlohmann::json schema = schema_of_data(runtime, other);
+  for (const auto& item : component.items()) {
+    if (item.key() != "use" && schema.at("properties").contains(item.key()))
+      other[item.key()] = item.value();
+  }
+  return other;
+}
+
+/// Makes a provider, or the one it makes its rows of, read other data: a file in place of its own,
+/// or the parameters of a JSON object in place of some of its own.
+void give_data(const Runtime& runtime, const std::string& data, nlohmann::json& component) {
+  const nlohmann::json schema = schema_of_data(runtime, component);
+  const std::string source = schema.value("x-treadle-source", "");
+  if (!source.empty() && schema.at("properties").at(source).contains("x-treadle-component")) {
+    give_data(runtime, data, component.at(source));
     return;
   }
-  nlohmann::json& nested = parameters.at(source);
-  give_file(runtime, nested.at("use").get<std::string>(), file, nested);
+  if (data.starts_with('{')) {
+    const nlohmann::json given = parse_json(data);
+    if (!given.is_object())
+      throw UsageError("expected a file, or parameters of the data as a JSON object, got " +
+                       quote_text(data));
+    if (const std::string use = given.value("use", component.at("use").get<std::string>());
+        use != component.at("use")) {
+      component = read_by(runtime, use, component);
+    }
+    component.merge_patch(given);
+    return;
+  }
+  const std::string own = component.at("use").get<std::string>();
+  const std::string file = std::filesystem::absolute(data).lexically_normal().string();
+  if (const std::string name = reader_of(runtime, own, schema, file); name != own) {
+    component = read_by(runtime, name, component);
+    component[schema_of_data(runtime, component).at("x-treadle-source").get<std::string>()] = file;
+    return;
+  }
+  if (source.empty()) {
+    throw UsageError("the run's data is \"" + own +
+                     "\", which does not come from a file; give the parameters that differ as a "
+                     "JSON object, such as '{\"query\": \"…\"}'");
+  }
+  component[source] = file;
 }
 
 }  // namespace
@@ -255,16 +308,25 @@ std::unique_ptr<SampleReader> make_samples(const Runtime& runtime, const Resolve
   return make_in<SequenceProvider>(runtime, workflow.slot("sequence"), "sequence")->samples(rows);
 }
 
+bool claims_file(const nlohmann::json& schema, const std::string& file) {
+  const nlohmann::json endings = schema.value("x-treadle-extensions", nlohmann::json::array());
+  return std::any_of(endings.begin(), endings.end(), [&](const nlohmann::json& ending) {
+    return file.ends_with(ending.get_ref<const std::string&>());
+  });
+}
+
 std::unique_ptr<DataProvider> make_data_for(const Runtime& runtime,
                                             const ResolvedWorkflow& workflow,
-                                            const std::filesystem::path& data) {
+                                            const std::string& data) {
   const Config slot = workflow.slot("data");
-  const std::string name = name_in(slot);
-  nlohmann::json parameters = component_config(slot, "data").json();
+  nlohmann::json component = component_config(slot, "data").json();
+  component["use"] = name_in(slot);
+  give_data(runtime, data, component);
+  const std::string name = component.at("use").get<std::string>();
+  component.erase("use");
   // Without places of a document: the path comes from the command line, and an error must not point
   // to a line of the run's document.
-  give_file(runtime, name, std::filesystem::absolute(data).lexically_normal().string(), parameters);
-  return runtime.registry().make<DataProvider>(name, Config(std::move(parameters), slot.pointer()));
+  return runtime.registry().make<DataProvider>(name, Config(std::move(component), slot.pointer()));
 }
 
 }  // namespace treadle::internal

@@ -77,10 +77,15 @@ std::string source_hash_of(const DataProvider& data);
 std::unique_ptr<SampleReader> make_samples(const Runtime& runtime, const ResolvedWorkflow& workflow,
                                            const RowReader& rows);
 
-/// A saved run's data provider for another file: `data` replaces the parameter the component's
-/// schema names in x-treadle-source.
+/// Whether a component's schema lists the ending of the file's name in x-treadle-extensions.
+bool claims_file(const nlohmann::json& schema, const std::string& file);
+
+/// A saved run's data provider for other data. A file replaces the parameter that the component's
+/// schema names in x-treadle-source; one with the ending of another format that keeps the same kind
+/// of state is read as that. A JSON object has parameters that replace those of the run:
+/// `{"query": "SELECT …"}`, also with another `use`.
 std::unique_ptr<DataProvider> make_data_for(const Runtime& runtime,
                                             const ResolvedWorkflow& workflow,
-                                            const std::filesystem::path& data);
+                                            const std::string& data);
 
 }  // namespace treadle::internal

@@ -9,13 +9,14 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <c10/core/GradMode.h>
 
-#include <treadle/base/atomic_file.h>
 #include <treadle/base/json_words.h>
 #include <treadle/core/components/module_state.h>
 #include <treadle/core/data/abilities/source_columns.h>
@@ -34,6 +35,7 @@
 #include "model/saved_model.h"
 #include "predict/continued_forecast.h"
 #include "predict/prediction_writer.h"
+#include "predict/table_output.h"
 #include "predict/uncertainty_requests.h"
 #include "predict/whole_model.h"
 #include "resources/run_device.h"
@@ -142,7 +144,7 @@ struct Predictor::Impl : internal::WholeModel {
 
   /// Gives each of `writers` the predictions for a file, with the columns that `keep` names.
   /// Returns the number of its rows.
-  std::int64_t write_predictions(const fs::path& data, const std::vector<std::string>& keep,
+  std::int64_t write_predictions(const std::string& data, const std::vector<std::string>& keep,
                                  const internal::FurtherPredictions& further,
                                  std::span<internal::PredictionWriter* const> writers) const;
 
@@ -248,28 +250,41 @@ std::string series_name(const internal::EvaluatedRows& data, std::int64_t row) {
   return data.names != nullptr ? data.names->name_of(group) : std::to_string(group);
 }
 
-/// The series and the time of what samples predict, as far as the data has them.
+/// The columns `series` and `time`, as far as the data has them. `rows_of` gives for each place the
+/// rows of the data where its sample begins, and which it predicts.
+template <typename RowsOf>
+void add_series(const internal::EvaluatedRows& data, const internal::SeriesTimes& times,
+                std::span<const internal::PredictionWriter::Place> places,
+                internal::TableChunk& chunk, RowsOf&& rows_of) {
+  const auto add = [&](const char* name, auto&& text_of) {
+    std::vector<std::string> texts;
+    texts.reserve(places.size());
+    for (const internal::PredictionWriter::Place& place : places)
+      texts.push_back(std::apply(text_of, rows_of(place)));
+    chunk.add(name, std::move(texts));
+  };
+  if (data.source->groups().defined()) {
+    add("series",
+        [&](std::int64_t begin, std::int64_t /*predicted*/) { return series_name(data, begin); });
+  }
+  if (times.has_times()) {
+    add("time",
+        [&](std::int64_t begin, std::int64_t predicted) { return times.text(begin, predicted); });
+  }
+}
+
 void label_samples(const internal::EvaluatedRows& data, internal::PredictionWriter& writer) {
   const SampleReader* const samples = data.rows->samples();
   if (samples == nullptr)
     return;
   const auto times = std::make_shared<const internal::SeriesTimes>(*data.source);
-  const bool has_series = data.source->groups().defined();
-  std::vector<std::string> names;
-  if (has_series)
-    names.emplace_back("series");
-  if (times->has_times())
-    names.emplace_back("time");
-  if (names.empty())
-    return;
-  writer.label(
-      names, [=](std::int64_t row, std::int64_t position, std::vector<std::string>& texts) {
-        const SourceRows source = samples->source_rows(row);
-        if (has_series)
-          texts.push_back(series_name(data, source.inputs.begin));
-        if (times->has_times())
-          texts.push_back(times->text(source.inputs.begin, source.targets.begin + position));
-      });
+  writer.label([=](std::span<const internal::PredictionWriter::Place> places,
+                   internal::TableChunk& chunk) {
+    add_series(data, *times, places, chunk, [&](const internal::PredictionWriter::Place& place) {
+      const SourceRows source = samples->source_rows(place.row);
+      return std::pair{source.inputs.begin, source.targets.begin + place.position};
+    });
+  });
 }
 
 /// The last sample of each series, where it ends with the last row: that it is given, or that it
@@ -293,7 +308,7 @@ std::vector<std::int64_t> last_samples(const SampleReader& samples,
 
 }  // namespace
 
-WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::path& output,
+WrittenPredictions Predictor::continue_series(const std::string& data, const std::string& output,
                                               std::int64_t steps, const SampleOptions& drawn,
                                               const UncertaintyOptions& uncertainty) const {
   TREADLE_EXPECTS(steps >= 1, "there is a step to predict");
@@ -312,7 +327,7 @@ WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::pa
   const internal::SeriesTimes times(*source);
   const std::vector<std::int64_t> chosen = last_samples(*samples, series_of(*source));
   if (chosen.empty())
-    throw DataError(data.string() + ": no sample ends with the last row of its series");
+    throw DataError(data + ": no sample ends with the last row of its series");
   const SourceRows first = samples->source_rows(chosen.front());
   const std::int64_t gap = first.targets.begin - first.inputs.end;
   if (gap < 0)
@@ -359,22 +374,17 @@ WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::pa
         width == 0 ? std::vector<std::int64_t>{steps} : std::vector<std::int64_t>{steps, width};
   }
   WrittenPredictions counted;
-  write_file_atomically(output, [&](FileWriter& file) {
-    internal::PredictionWriter writer(file, targets, {});
-    std::vector<std::string> names;
-    const bool has_series = source->groups().defined();
-    if (has_series)
-      names.emplace_back("series");
-    if (times.has_times())
-      names.emplace_back("time");
-    writer.label(
-        names, [&](std::int64_t row, std::int64_t position, std::vector<std::string>& texts) {
-          const SourceRows rows = samples->source_rows(chosen[static_cast<std::size_t>(row)]);
-          if (has_series)
-            texts.push_back(series_name(evaluated, rows.inputs.begin));
-          if (times.has_times())
-            texts.push_back(times.text(rows.inputs.begin, rows.targets.begin + position));
-        });
+  internal::write_table(impl_->runtime, output, [&](TableWriter& table) {
+    internal::PredictionWriter writer(table, targets, {});
+    writer.label([&](std::span<const internal::PredictionWriter::Place> places,
+                     internal::TableChunk& chunk) {
+      add_series(evaluated, times, places, chunk,
+                 [&](const internal::PredictionWriter::Place& place) {
+                   const SourceRows rows =
+                       samples->source_rows(chosen[static_cast<std::size_t>(place.row)]);
+                   return std::pair{rows.inputs.begin, rows.targets.begin + place.position};
+                 });
+    });
     // Some series at a time: each has as many windows as samples.
     const auto count = static_cast<std::int64_t>(chosen.size());
     const std::int64_t at_once = impl_->series_within_memory(first.inputs.size(), steps, drawn);
@@ -390,6 +400,7 @@ WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::pa
       written.rows = windows.rows;
       writer.write(forecast.of(std::move(windows), steps, drawn), written);
     }
+    writer.close();
     counted.crossed = writer.crossed();
   });
   counted.rows = static_cast<std::int64_t>(chosen.size()) * steps;
@@ -397,7 +408,7 @@ WrittenPredictions Predictor::continue_series(const fs::path& data, const fs::pa
 }
 
 std::int64_t Predictor::Impl::write_predictions(
-    const fs::path& data, const std::vector<std::string>& keep,
+    const std::string& data, const std::vector<std::string>& keep,
     const internal::FurtherPredictions& further,
     std::span<internal::PredictionWriter* const> writers) const {
   const auto provider = open(data, OpenRequest::Purpose::kPredict);
@@ -409,7 +420,7 @@ std::int64_t Predictor::Impl::write_predictions(
   if (!keep.empty()) {
     const auto* const source = provider->ask<SourceColumns>();
     if (source == nullptr) {
-      throw UsageError("the columns of " + data.string() +
+      throw UsageError("the columns of " + data +
                        " cannot be kept: the data of this run has no columns with texts; leave "
                        "--keep out");
     }
@@ -430,34 +441,37 @@ std::int64_t Predictor::Impl::write_predictions(
   return over_rows(*provider, visiting, further).rows;
 }
 
-WrittenPredictions Predictor::predict_file(const fs::path& data, const fs::path& output,
+WrittenPredictions Predictor::predict_file(const std::string& data, const std::string& output,
                                            const std::vector<std::string>& keep,
                                            const SampleOptions& samples,
                                            const UncertaintyOptions& uncertainty) const {
   impl_->expect_possible(samples, uncertainty);
   const internal::Requests requests(samples, uncertainty);
   WrittenPredictions written;
-  write_file_atomically(output, [&](FileWriter& file) {
-    internal::PredictionWriter writer(file, data_spec().targets, impl_->model_spec.inputs);
+  internal::write_table(impl_->runtime, output, [&](TableWriter& table) {
+    internal::PredictionWriter writer(table, data_spec().targets, impl_->model_spec.inputs);
     written.rows = impl_->write_predictions(data, keep, requests.further(), std::array{&writer});
+    writer.close();
     written.crossed = writer.crossed();
   });
   return written;
 }
 
-std::int64_t Predictor::label_file(const fs::path& data, const fs::path& targets,
-                                   const fs::path& distribution,
+std::int64_t Predictor::label_file(const std::string& data, const std::string& targets,
+                                   const std::string& distribution,
                                    const std::vector<std::string>& keep) const {
   using Writer = internal::PredictionWriter;
   const std::vector<PortSpec>& inputs = impl_->model_spec.inputs;
   std::int64_t rows = 0;
   bool has_distribution = false;
-  write_file_atomically(distribution, [&](FileWriter& file) {
-    Writer rest(file, data_spec().targets, inputs, Writer::Contents::kDistribution);
-    write_file_atomically(targets, [&](FileWriter& labelled) {
-      Writer labels(labelled, data_spec().targets, inputs, Writer::Contents::kTargets);
+  internal::write_table(impl_->runtime, distribution, [&](TableWriter& second) {
+    Writer rest(second, data_spec().targets, inputs, Writer::Contents::kDistribution);
+    internal::write_table(impl_->runtime, targets, [&](TableWriter& first) {
+      Writer labels(first, data_spec().targets, inputs, Writer::Contents::kTargets);
       rows = impl_->write_predictions(data, keep, {}, std::array{&labels, &rest});
+      labels.close();
     });
+    rest.close();
     has_distribution = rest.has_written();
   });
   if (!has_distribution)
@@ -465,7 +479,7 @@ std::int64_t Predictor::label_file(const fs::path& data, const fs::path& targets
   return rows;
 }
 
-EvaluationResult Predictor::evaluate_file(const fs::path& data) const {
+EvaluationResult Predictor::evaluate_file(const std::string& data) const {
   const auto start = std::chrono::steady_clock::now();
   const auto provider = impl_->open(data, OpenRequest::Purpose::kEvaluate);
   std::vector<internal::Metric> metrics;

@@ -85,7 +85,7 @@ engine::BatchPreparation RestoredModel::preparation_of(const DataSpec& spec,
   return {spec, transform_list(), options};
 }
 
-std::unique_ptr<DataProvider> RestoredModel::open(const std::filesystem::path& data,
+std::unique_ptr<DataProvider> RestoredModel::open(const std::string& data,
                                                   OpenRequest::Purpose purpose) const {
   auto provider = make_data_for(runtime, components.workflow(), data);
   provider->load_state(saved.part("data"));

@@ -51,9 +51,8 @@ struct RestoredModel {
   /// For batches of `spec`. `groups`: see engine::PreparationOptions.
   engine::BatchPreparation preparation_of(const DataSpec& spec, at::Tensor groups = {}) const;
 
-  /// `data`, with the run's dictionaries.
-  std::unique_ptr<DataProvider> open(const std::filesystem::path& data,
-                                     OpenRequest::Purpose purpose) const;
+  /// `data` as make_data_for() takes it, with the run's dictionaries.
+  std::unique_ptr<DataProvider> open(const std::string& data, OpenRequest::Purpose purpose) const;
   /// Samples of rows as the document makes them; null where it makes none. Throws a DataError where
   /// they have missing values that those of the training had not.
   std::unique_ptr<SampleReader> samples_of(const RowReader& rows) const;

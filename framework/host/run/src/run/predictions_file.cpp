@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-
-#include <treadle/base/atomic_file.h>
+#include <functional>
+#include <span>
+#include <utility>
 
 #include "predict/prediction_writer.h"
+#include "predict/table_output.h"
 
 namespace treadle::internal {
 namespace {
@@ -25,54 +27,96 @@ KeptPredictions slice(const KeptPredictions& kept, std::int64_t begin, std::int6
   return part;
 }
 
+/// The truth at a place, by target: a column for classes, else one for each number or label.
+class ActualColumns {
+ public:
+  ActualColumns(const std::vector<TargetSpec>& targets, const Batch& rows) : targets_(targets) {
+    for (const at::Tensor& values : rows.targets) {
+      const std::int64_t width = width_of(targets[actual_.size()]);
+      actual_.push_back({values.to(at::kDouble).reshape({values.size(0), -1, width}).contiguous(),
+                         values.scalar_type() == at::kDouble});
+    }
+  }
+
+  /// `places`: the row of each in the batch, and its position.
+  void add(std::span<const std::pair<std::int64_t, std::int64_t>> places, TableChunk& chunk) const {
+    for (std::size_t target = 0; target < targets_.size(); ++target) {
+      const TargetSpec& spec = targets_[target];
+      const std::string name = (targets_.size() == 1 ? "" : spec.name + "/") + "actual";
+      if (spec.kind == TargetKind::kClasses) {
+        chunk.add(name, values<std::string>(target, 0, places, [&](double value) {
+                    return spec.class_names[static_cast<std::size_t>(value)];
+                  }));
+        continue;
+      }
+      for (std::int64_t k = 0; k < spec.width(); ++k) {
+        const std::string column = spec.width() == 1 ? name : name + "." + std::to_string(k);
+        const auto narrowed = [](double value) { return static_cast<float>(value); };
+        chunk.add(column,
+                  actual_[target].is_double
+                      ? TableWriter::Values(values<double>(target, k, places, std::identity()))
+                      : TableWriter::Values(values<float>(target, k, places, narrowed)));
+      }
+    }
+  }
+
+ private:
+  struct Actual {
+    at::Tensor values;  // float64 [rows, positions, width]
+    bool is_double;
+  };
+
+  static std::int64_t width_of(const TargetSpec& spec) {
+    return spec.kind == TargetKind::kClasses ? 1 : spec.width();
+  }
+
+  template <typename Value, typename Shown>
+  std::vector<Value> values(std::size_t target, std::int64_t k,
+                            std::span<const std::pair<std::int64_t, std::int64_t>> places,
+                            Shown&& shown) const {
+    const at::Tensor& of = actual_[target].values;
+    const double* const first = of.data_ptr<double>();
+    std::vector<Value> chosen;
+    chosen.reserve(places.size());
+    for (const auto& [row, position] : places)
+      chosen.push_back(shown(first[(row * of.size(1) + position) * of.size(2) + k]));
+    return chosen;
+  }
+
+  const std::vector<TargetSpec>& targets_;
+  std::vector<Actual> actual_;
+};
+
 }  // namespace
 
-void write_predictions_file(const std::filesystem::path& file, const DocumentComponents& components,
+void write_predictions_file(const Runtime& runtime, const std::string& output,
+                            const DocumentComponents& components,
                             const std::vector<FoldPredictions>& folds) {
   const std::vector<TargetSpec>& targets = components.data_spec().targets;
-  std::vector<std::string> names{"fold"};
-  for (const TargetSpec& target : targets) {
-    const std::string prefix = targets.size() == 1 ? "" : target.name + "/";
-    const bool is_one = target.kind == TargetKind::kClasses || target.width() == 1;
-    for (std::int64_t k = 0; k < (is_one ? 1 : target.width()); ++k)
-      names.push_back(prefix + "actual" + (is_one ? "" : "." + std::to_string(k)));
-  }
-  write_file_atomically(file, [&](FileWriter& out) {
-    PredictionWriter writer(out, targets, {});
+  write_table(runtime, output, [&](TableWriter& table) {
+    PredictionWriter writer(table, targets, {});
     for (const FoldPredictions& of_fold : folds) {
       for (std::int64_t begin = 0; begin < of_fold.kept.rows.size(); begin += kRows) {
         const KeptPredictions part =
             slice(of_fold.kept, begin, std::min(kRows, of_fold.kept.rows.size() - begin));
-        std::vector<at::Tensor> actual;  // [rows, positions, width]
-        for (const at::Tensor& values : part.rows.targets) {
-          const auto& spec = targets[actual.size()];
-          const std::int64_t width = spec.kind == TargetKind::kClasses ? 1 : spec.width();
-          actual.push_back(
-              values.to(at::kDouble).reshape({values.size(0), -1, width}).contiguous());
-        }
+        const ActualColumns actual(targets, part.rows);
         const at::Tensor rows = part.rows.rows.contiguous();
         const auto* const first = rows.data_ptr<std::int64_t>();
-        writer.label(
-            names, [&](std::int64_t row, std::int64_t position, std::vector<std::string>& texts) {
-              // Ascending; a row that a fold has twice has one target.
-              const std::int64_t place = std::lower_bound(first, first + rows.numel(), row) - first;
-              texts.push_back(of_fold.fold);
-              for (std::size_t target = 0; target < targets.size(); ++target) {
-                const at::Tensor& values = actual[target];
-                const std::int64_t width = values.size(2);
-                const double* const value =
-                    values.data_ptr<double>() + (place * values.size(1) + position) * width;
-                if (targets[target].kind == TargetKind::kClasses) {
-                  texts.push_back(targets[target].class_names[static_cast<std::size_t>(*value)]);
-                  continue;
-                }
-                for (std::int64_t k = 0; k < width; ++k)
-                  texts.push_back(number_text(value[k], part.rows.targets[target].scalar_type()));
-              }
-            });
+        writer.label([&](std::span<const PredictionWriter::Place> places, TableChunk& chunk) {
+          std::vector<std::pair<std::int64_t, std::int64_t>> in_part;
+          in_part.reserve(places.size());
+          // Ascending; a row that a fold has twice has one target.
+          for (const PredictionWriter::Place& place : places) {
+            in_part.emplace_back(std::lower_bound(first, first + rows.numel(), place.row) - first,
+                                 place.position);
+          }
+          chunk.add("fold", std::vector<std::string>(places.size(), of_fold.fold));
+          actual.add(in_part, chunk);
+        });
         writer.write(part.predictions, part.rows);
       }
     }
+    writer.close();
   });
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
+
+#include <treadle/host/run/runtime.h>
 
 #include "components/document_components.h"
 #include "outputs/kept_predictions.h"
@@ -15,9 +16,10 @@ struct FoldPredictions {
   KeptPredictions kept;
 };
 
-/// Writes them as CSV, fold after fold: `row` (of the data), `fold`, the target ("actual"),
-/// and predictions as Predictor::predict_file() has them.
-void write_predictions_file(const std::filesystem::path& file, const DocumentComponents& components,
+/// Writes them fold after fold: `row` (of the data), `fold`, the target ("actual"), and predictions
+/// as Predictor::predict_file() has them. `output`: as write_table() takes it.
+void write_predictions_file(const Runtime& runtime, const std::string& output,
+                            const DocumentComponents& components,
                             const std::vector<FoldPredictions>& folds);
 
 }  // namespace treadle::internal

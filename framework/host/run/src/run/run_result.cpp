@@ -321,7 +321,8 @@ RunResult write_run_result(RunParts& run, const CrossValidation& plan, const Stu
     leave_ensemble(run.folder, members);
     write_outputs(run, plan, outputs);
     if (!kept.empty())
-      write_predictions_file(run.folder.path() / "predictions.csv", run.components(), kept);
+      write_predictions_file(run.runtime, run.folder.path() / "predictions.csv", run.components(),
+                             kept);
     if (explains(run.workflow())) {
       report.reasons =
           explain_own_rows(run.runtime, run.folder.path(), made_by, run.dataset(), result);

@@ -103,8 +103,7 @@ class Predictor {
   /// `samples`, columns "y.sample_0", "y.sample_1" … behind those of target y; with `uncertainty`,
   /// "total", "aleatoric" and "epistemic", "y.total" and so on for numbers, "total(<label>)" for
   /// labels, those that are known. Counts the rows of the data.
-  WrittenPredictions predict_file(const std::filesystem::path& data,
-                                  const std::filesystem::path& output,
+  WrittenPredictions predict_file(const std::string& data, const std::string& output,
                                   const std::vector<std::string>& keep = {},
                                   const SampleOptions& samples = {},
                                   const UncertaintyOptions& uncertainty = {}) const;
@@ -116,8 +115,8 @@ class Predictor {
   /// rest: `p(<class>)` for each class or label, and quantiles ("y.q0.9"). A target with positions
   /// has `row` and `position` in front. Columns are matched and kept as in predict_file(). Returns
   /// the number of rows of the data.
-  std::int64_t label_file(const std::filesystem::path& data, const std::filesystem::path& targets,
-                          const std::filesystem::path& distribution,
+  std::int64_t label_file(const std::string& data, const std::string& targets,
+                          const std::string& distribution,
                           const std::vector<std::string>& keep = {}) const;
 
   /// Continues each series of a file by `steps` steps after its last row, for a model of samples
@@ -128,13 +127,12 @@ class Predictor {
   /// skips such series. With `samples`, a column of samples is a path: beyond the horizon the model
   /// is given what was drawn for the same path, and mean and quantiles are those of the paths. An
   /// uncertainty is that of steps within the horizon. Counts the rows that it wrote.
-  WrittenPredictions continue_series(const std::filesystem::path& data,
-                                     const std::filesystem::path& output, std::int64_t steps,
-                                     const SampleOptions& samples = {},
+  WrittenPredictions continue_series(const std::string& data, const std::string& output,
+                                     std::int64_t steps, const SampleOptions& samples = {},
                                      const UncertaintyOptions& uncertainty = {}) const;
 
   /// Evaluates the model on a file that has the target.
-  EvaluationResult evaluate_file(const std::filesystem::path& data) const;
+  EvaluationResult evaluate_file(const std::string& data) const;
 
  private:
   struct Impl;
