@@ -128,7 +128,9 @@ TEST(CommandLine, ComplainsInOneSentence) {
        "launch expects COMMAND; usage: workflow-runner launch [OPTION…] COMMAND…"},
       {{"launch", "--restrats", "4", "my.json"},
        "launch has no option \"--restrats\"; did you mean \"--restarts\"?"},
-      {{"predict", "runs/x", "new.csv"}, "predict needs --output OUT: the CSV file to write"},
+      {{"predict", "runs/x", "new.csv"},
+       "predict needs --output OUT: the file to write: CSV, or by its "
+       "ending .jsonl, .parquet …"},
   };
   for (const auto& [words, sentence] : kCases)
     EXPECT_EQ(complaint(words), sentence);

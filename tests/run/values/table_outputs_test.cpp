@@ -54,15 +54,15 @@ class Arrays final : public TableWriter {
 class TableOutputs : public ::testing::Test {
  protected:
   TableOutputs() {
-    runtime_.registry().add<TableWriter>(
-        "arrays", [](const Config& config, const ComponentContext&) {
-          return std::make_unique<Arrays>(config);
-        },
-        {{"type", "object"},
-         {"x-treadle-interface", "writer"},
-         {"description", "Writes rows as JSON arrays."},
-         {"x-treadle-extensions", {".arrays"}},
-         {"properties", {{"path", {{"type", "string"}}}}}});
+    runtime_.registry().add<TableWriter>("arrays",
+                                         [](const Config& config, const ComponentContext&) {
+                                           return std::make_unique<Arrays>(config);
+                                         },
+                                         {{"type", "object"},
+                                          {"x-treadle-interface", "writer"},
+                                          {"description", "Writes rows as JSON arrays."},
+                                          {"x-treadle-extensions", {".arrays"}},
+                                          {"properties", {{"path", {{"type", "string"}}}}}});
     std::ofstream data(file("data.csv"));
     data << "x,id,kind\n";
     for (int row = 0; row < 60; ++row)
@@ -72,15 +72,17 @@ class TableOutputs : public ::testing::Test {
   std::string file(const std::string& name) const { return (workspace_.folder() / name).string(); }
 
   fs::path trained() {
-    const Json document{{"treadle", 1},
-                        {"name", "kinds"},
-                        {"seed", 3},
-                        {"data", {{"use", "csv"}, {"path", file("data.csv")}, {"target", "kind"}, {"columns", {"x"}}}},
-                        {"model", "linear"},
-                        {"optimizer", {{"use", "adamw"}}},
-                        {"validation", {{"use", "k_fold"}, {"folds", 2}}},
-                        {"training", {{"use", "standard"}, {"epochs", 1}, {"batch_size", 16}}},
-                        {"metrics", {"accuracy"}}};
+    const Json document{
+        {"treadle", 1},
+        {"name", "kinds"},
+        {"seed", 3},
+        {"data",
+         {{"use", "csv"}, {"path", file("data.csv")}, {"target", "kind"}, {"columns", {"x"}}}},
+        {"model", "linear"},
+        {"optimizer", {{"use", "adamw"}}},
+        {"validation", {{"use", "k_fold"}, {"folds", 2}}},
+        {"training", {{"use", "standard"}, {"epochs", 1}, {"batch_size", 16}}},
+        {"metrics", {"accuracy"}}};
     return run_workflow(runtime_, runtime_.resolve(document), workspace_.options()).folder;
   }
 
@@ -148,7 +150,8 @@ TEST_F(TableOutputs, TablesOfARunAreWrittenLikePredictions) {
   EXPECT_TRUE(rows[1][0].is_number_integer());
   EXPECT_TRUE(rows[1][4].is_number_float());
   EXPECT_EQ(rows[1][1], "fold-1");
-  EXPECT_EQ(read_file(file("history.csv")).substr(0, 9), read_file(run / "history.csv").substr(0, 9));
+  EXPECT_EQ(read_file(file("history.csv")).substr(0, 9),
+            read_file(run / "history.csv").substr(0, 9));
   EXPECT_THROW(export_table(runtime_, run, "weights", file("x.csv")), UsageError);
 }
 

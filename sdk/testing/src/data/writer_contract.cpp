@@ -51,7 +51,8 @@ class WriterClaims : public ::testing::WithParamInterface<WriterCase> {
   }
 
   static Columns columns() {
-    return {{"row", Type::kInteger}, {"p(a)", Type::kFloat}, {"y", Type::kDouble}, {"id", Type::kText}};
+    return {
+        {"row", Type::kInteger}, {"p(a)", Type::kFloat}, {"y", Type::kDouble}, {"id", Type::kText}};
   }
   /// Rows `first`, first + 1, …
   static std::vector<Values> chunk(std::int64_t first, std::int64_t rows) {
@@ -147,10 +148,11 @@ CLAIM(Writer, TakesAnyNumberAndText) {
                 {"a \"b\", c;\n'd'", Type::kFloat},
                 {"größe", Type::kDouble},
                 {"select", Type::kText}});
-  writer->write({std::vector<std::int64_t>{kMost, -kMost - 1, 0, 1},
-                 std::vector<float>{NAN, std::numeric_limits<float>::denorm_min(), -0.F, 1},
-                 std::vector<double>{kInfinity, -kInfinity, NAN, std::numeric_limits<double>::max()},
-                 std::vector<std::string>{"", "a \"b\", c;\r\n'd'\t\\", "größe", std::string(100'000, 'x')}});
+  writer->write(
+      {std::vector<std::int64_t>{kMost, -kMost - 1, 0, 1},
+       std::vector<float>{NAN, std::numeric_limits<float>::denorm_min(), -0.F, 1},
+       std::vector<double>{kInfinity, -kInfinity, NAN, std::numeric_limits<double>::max()},
+       std::vector<std::string>{"", "a \"b\", c;\r\n'd'\t\\", "größe", std::string(100'000, 'x')}});
   writer->close();
 }
 

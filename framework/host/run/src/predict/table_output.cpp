@@ -86,9 +86,10 @@ void write_table(const Runtime& runtime, const std::string& output,
   if (output.starts_with('{')) {
     nlohmann::json component = parse_json(output);
     if (component.is_discarded() || !component.contains("use") || !component["use"].is_string()) {
-      throw UsageError("expected a file, or a writer as documents have components, "
-                       "{\"use\": NAME, …}, got " + quote_text(output) +
-                       "; \"plugins list writer\" shows those there are");
+      throw UsageError(
+          "expected a file, or a writer as documents have components, "
+          "{\"use\": NAME, …}, got " +
+          quote_text(output) + "; \"plugins list writer\" shows those there are");
     }
     const std::string name = component["use"].get<std::string>();
     component.erase("use");
