@@ -90,7 +90,7 @@ constexpr Option kStop{"stop", 0, "TEXT", true, "", "ends in front of this text;
 constexpr Option kModelFile{"output", 'o', "FILE", false, "", "the file to write", true};
 constexpr Option kWeightDtype{
     "dtype", 0,  "DTYPE",
-    false,   "", "parameters as float32, bfloat16, float16 or int8 (default: as trained)"};
+    false,   "", "parameters: float32, bfloat16, float16, int8 (default: as trained)"};
 constexpr Option kGraftedNode{
     "node", 0,  "NAME",
     false,  "", "the node up to which each run's network is taken, by its id or name",
