@@ -53,7 +53,8 @@ const json* included_schema(const std::string& name) {
   return name == "table" ? &table : nullptr;
 }
 
-/// With the properties of the schema that `x-treadle-include` names behind its own.
+/// With the properties of the schema that `x-treadle-include` names behind its own, and the kind of
+/// state that all who include it keep.
 json with_included(json schema) {
   const auto name = schema.find("x-treadle-include");
   if (name == schema.end() || !name->is_string())
@@ -62,6 +63,7 @@ json with_included(json schema) {
   if (included == nullptr)
     return schema;
   schema.erase(name);
+  schema.emplace("x-treadle-state", included->at("x-treadle-state"));
   for (const auto& [key, property] : included->at("properties").items()) {
     if (!schema["properties"].contains(key))
       schema["properties"][key] = property;
