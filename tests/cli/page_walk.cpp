@@ -14,11 +14,18 @@ namespace {
 namespace fs = std::filesystem;
 using Lines = std::span<const std::string>;
 
+/// A shown line that ends with `…` is the beginning of one.
+bool begins_alike(const std::string& shown, const std::string& printed) {
+  const std::string more = "…";
+  return shown.ends_with(more) ? printed.starts_with(shown.substr(0, shown.size() - more.size()))
+                               : shown == printed;
+}
+
 bool matches(Lines shown, Lines printed) {
   if (shown.empty())
     return printed.empty();
   if (shown.front() != "…") {
-    return !printed.empty() && shown.front() == printed.front() &&
+    return !printed.empty() && begins_alike(shown.front(), printed.front()) &&
            matches(shown.subspan(1), printed.subspan(1));
   }
   for (std::size_t skipped = 0; skipped <= printed.size(); ++skipped) {
@@ -49,7 +56,7 @@ std::optional<double> number_of(const std::string& printed, const std::string& n
 }
 
 void expect_bounds(const std::string& bounds, const std::string& printed) {
-  static const std::regex bound("([a-z0-9_]+)(>=|<=)([0-9.]+)");
+  static const std::regex bound("([A-Za-z0-9_]+)(>=|<=)([0-9.]+)");
   std::istringstream all(bounds);
   for (std::string one; std::getline(all, one, ',');) {
     std::smatch parts;
@@ -126,12 +133,13 @@ void PageWalk::perform(const Fragment& fragment) {
 }
 
 void PageWalk::type_lines(const Fragment& fragment) {
-  // A line that ends with a backslash, or within quotes, continues.
+  // A command goes on in the next line within quotes, a here-document or after a backslash.
   std::string command;
   for (const std::string& line : lines_of(fragment.text)) {
     command += (command.empty() ? "" : "\n") + line;
-    const bool is_open = std::count(command.begin(), command.end(), '\'') % 2 == 1;
-    if (is_open || line.ends_with("\\"))
+    const bool is_quoted = std::count(command.begin(), command.end(), '\'') % 2 == 1;
+    const bool is_here_document = command.find("<<'END'") != std::string::npos && line != "END";
+    if (is_quoted || is_here_document || line.ends_with("\\"))
       continue;
     if (fragment.word == "repository") {
       do_in_repository(command);
