@@ -177,8 +177,10 @@ void PageWalk::do_in_repository(const std::string& line) {
 }
 
 void PageWalk::download(const std::string& line) {
-  ASSERT_THAT(line, testing::StartsWith("curl -LO https://"));
-  const std::string name = line.substr(line.rfind('/') + 1);
+  static const std::regex command("curl -L(?:O| -o (\\S+)) https://\\S+/([^/ ]+)");
+  std::smatch words;
+  ASSERT_TRUE(std::regex_match(line, words, command)) << line;
+  const std::string name = words[1].matched ? words[1] : words[2];
   const std::optional<fs::path> file = public_data(name);
   if (!file)
     GTEST_SKIP() << name << " is not in TREADLE_DATA";
