@@ -23,9 +23,10 @@ namespace treadle {
 ///   `plugins new` has.
 /// - `python`: not run; `reference/` has the scripts whose numbers the page shows.
 ///
-/// In output, a line `…` stands for any number of lines, `…` at the end of a line for its rest, numbers with two decimals or more, times
-/// and bars for any others, and /home/you for the home folder. Runs of blanks are one.
-/// `runs/NAME-20300501-101500` in a command is the first run of that name.
+/// In output, a line `…` stands for any number of lines, `…` at the end of a line for its rest,
+/// numbers with two decimals or more, times and bars for any others, and /home/you for the home
+/// folder. Runs of blanks are one. `runs/NAME-20300501-101500` in a command is the first run of
+/// that name.
 class PageWalk : public CommandFixture {
  protected:
   PageWalk();

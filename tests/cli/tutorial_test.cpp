@@ -38,16 +38,11 @@ TEST_F(Tutorials, ForUsersOfScikitLearnIsDoneAsItStands) {
 }
 
 // With Treadle installed into the home folder, as README.md there describes.
-TEST_F(Tutorials, OfAPluginIsDoneAsItStands) {
-  forget_fixture_folders();
-  walk("README.md");
-  walk("first-plugin.md");
-}
-
-TEST_F(Tutorials, OfAProgramIsDoneAsItStands) {
+TEST_F(Tutorials, OfAProgramAndAPluginAreDoneAsTheyStand) {
   forget_fixture_folders();
   walk("README.md");
   walk("first-program.md");
+  walk("first-plugin.md");
 }
 
 TEST_F(Tutorials, IndexNamesEveryPage) {
