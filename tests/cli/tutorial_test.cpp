@@ -18,6 +18,10 @@ TEST_F(Tutorials, OfATableIsDoneAsItStands) {
 }
 
 TEST_F(Tutorials, OfImagesIsDoneAsItStands) {
+  for (const char* source : {"idx", "images"}) {
+    if (run({"plugins", "describe", "data", source}).code != 0)
+      GTEST_SKIP() << "the data source " << source << " was not built";
+  }
   walk("first-image.md");
 }
 
