@@ -60,17 +60,20 @@ file(WRITE "${folder}/changelog" "treadle (${PROJECT_VERSION}) unstable; urgency
      "  * See CHANGELOG.md.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
 file(WRITE "${folder}/copyright" "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
      "Upstream-Name: Treadle\n\nFiles: *\nCopyright: The Treadle developers\nLicense: Apache-2.0\n"
-     " On Debian systems, the text of the license is in\n /usr/share/common-licenses/Apache-2.0.\n")
+     " On Debian systems, the text of the license is in\n /usr/share/common-licenses/Apache-2.0.\n\n"
+     "Files: examples/data/penguins.csv\nCopyright: none; K. Gorman, Palmer Station LTER\nLicense: CC0-1.0\n"
+     " On Debian systems, the text of the license is in\n /usr/share/common-licenses/CC0-1.0.\n")
 file(WRITE "${folder}/triggers" "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${folder}/triggers")
 file(ARCHIVE_CREATE OUTPUT "${folder}/changelog.gz" PATHS "${folder}/changelog" FORMAT raw
      COMPRESSION GZip COMPRESSION_LEVEL 9)
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${folder}/copyright"
               "${folder}/changelog.gz" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/treadle" COMPONENT runtime)
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/guide" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/treadle" COMPONENT runtime)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/guide" "${PROJECT_SOURCE_DIR}/docs/tutorials" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/treadle" COMPONENT runtime)
 install(FILES "${PROJECT_SOURCE_DIR}/examples/iris.json"
         DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/treadle/examples" COMPONENT runtime)
-install(FILES "${PROJECT_SOURCE_DIR}/examples/data/iris.csv"
+install(FILES "${PROJECT_SOURCE_DIR}/examples/data/iris.csv" "${PROJECT_SOURCE_DIR}/examples/data/iris-start.safetensors"
+              "${PROJECT_SOURCE_DIR}/examples/data/penguins.csv"
         DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/treadle/examples/data" COMPONENT runtime)
 install(FILES "${folder}/copyright" "${folder}/changelog.gz"
         DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/treadle-dev" COMPONENT dev)

@@ -6,9 +6,8 @@
 //   cpp, cmake   lines of examples/embed, which another test builds
 // On a page that types `plugins new`, what follows are lines of that project: cpp, cmake and json
 // are looked for there. So they are on a page with a comment `lines of FOLDER`. tests/consumer
-// builds, tests and runs the same projects under other names. your-first-plugin.md is a matter of
-// its own, see first_plugin_test.cpp. In commands `runs/NAME-20300501-101500` stands for the first
-// run of that name.
+// builds, tests and runs the same projects under other names. In commands
+// `runs/NAME-20300501-101500` stands for the first run of that name.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -152,8 +151,6 @@ class Guide : public CommandFixture {
 
 TEST_F(Guide, DoesWhatItShows) {
   for (const fs::path& page : pages(source() / "docs/guide")) {
-    if (page.filename() == "your-first-plugin.md")
-      continue;  // needs an installed Treadle and a compiler
     const std::string text = read(page);
     turn_page(text);
     for (const Fragment& fragment : fragments_of(text)) {

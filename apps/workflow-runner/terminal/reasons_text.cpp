@@ -133,6 +133,8 @@ std::string rows_table(const Json& target, const char* list, const char* key,
 std::string subgroups_text(const Json& target, const Terminal& terminal) {
   const Json& subgroups = target.at("subgroups");
   const std::string tried = std::to_string(subgroups.at("tried").get<std::int64_t>());
+  if (tried == "0")
+    return "";  // of images, or of too few rows
   if (subgroups.at("found").empty())
     return "\nNo subgroup of " + tried + " is significantly worse than the other rows.\n";
   std::vector<Cells> rows;

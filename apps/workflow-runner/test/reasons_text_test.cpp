@@ -62,5 +62,12 @@ TEST(ReasonsText, ShowsUndefinedImportancesWithTheReason) {
                     HasSubstr("No subgroup of 12 is significantly worse than the other rows.")));
 }
 
+TEST(ReasonsText, LeavesOutSubgroupsWhereNoneWereTried) {
+  json of_images = reasons();
+  of_images["targets"][0]["subgroups"] = {{"tried", 0}, {"found", json::array()}};
+
+  EXPECT_THAT(text_of(of_images), Not(HasSubstr("ubgroup")));
+}
+
 }  // namespace
 }  // namespace treadle::cli
