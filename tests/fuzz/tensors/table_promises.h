@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "memory_file.h"
-#include "promises.h"
 #include "rows.h"
+#include "targets.h"
 
 namespace treadle::fuzz {
 
