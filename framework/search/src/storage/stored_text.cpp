@@ -1,4 +1,4 @@
-#include "stored_text.h"
+#include <treadle/search/storage/stored_text.h>
 
 #include <utility>
 

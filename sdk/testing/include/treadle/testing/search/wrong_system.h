@@ -2,10 +2,11 @@
 
 #include <atomic>
 
-namespace treadle::storages {
+namespace treadle::testing {
 
-/// What this program's system calls say otherwise than the kernel; see wrong_system_test.cpp. Of
-/// this process alone.
+/// A system whose clocks and file systems differ from the kernel's, for the storages of one
+/// machine. Takes effect in a program one of whose sources includes wrong_system_calls.h, and in
+/// that process alone.
 struct WrongSystem {
   /// By how many seconds every wall clock is wrong: CLOCK_REALTIME, gettimeofday(), time().
   static inline std::atomic<long> wall_clock_offset{0};
@@ -13,4 +14,4 @@ struct WrongSystem {
   static inline std::atomic<long> file_system{0};
 };
 
-}  // namespace treadle::storages
+}  // namespace treadle::testing

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-namespace treadle::storages {
+namespace treadle {
 
 /// How long something that may soon work is tried again: a lock that another process holds, a
 /// server that is being restarted. The waits grow from a millisecond to `longest`, each with a
@@ -33,4 +33,4 @@ class Patience {
 inline constexpr Patience::Duration kLockPatience{30};
 inline constexpr Patience::Duration kLongestLockWait{0.005};
 
-}  // namespace treadle::storages
+}  // namespace treadle

@@ -1,27 +1,57 @@
-#include "sqlite.h"
+#include "sqlite_storage.h"
 
 #include <sqlite3.h>
 
+#include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/search/local_storage_contract.h>
+#include <treadle/testing/search/storage_contract.h>
+#include <treadle/testing/search/wrong_system_calls.h>
 #include <treadle/testing/support/scratch_folder.h>
 
-#include "made.h"
-
-namespace treadle::storages {
+namespace treadle::sqlite {
 namespace {
 
 using ::testing::AllOf;
+using testing::CaseName;
 using ::testing::HasSubstr;
+using testing::LocalStorageCase;
+using testing::LocalStorageContract;
 using testing::ScratchFolder;
 using ::testing::StartsWith;
+using testing::StorageCase;
+using testing::StorageContract;
 
-class SqliteStorage : public ::testing::Test {
+std::unique_ptr<StudyStorage> make(const std::filesystem::path& path) {
+  static const testing::PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin.make<StudyStorage>("sqlite", {{"location", path.string()}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StorageContract,
+                         ::testing::Values(StorageCase{"Sqlite",
+                                                       [](const std::filesystem::path& folder) {
+                                                         return make(folder / "studies");
+                                                       }}),
+                         CaseName());
+
+INSTANTIATE_TEST_SUITE_P(
+    Sqlite, LocalStorageContract,
+    ::testing::Values(LocalStorageCase{
+        "Sqlite",
+        [](const std::filesystem::path& path, double patience) -> std::unique_ptr<StudyStorage> {
+          return std::make_unique<SqliteStorage>(path, Patience::Duration(patience));
+        }}),
+    CaseName());
+
+class SqliteStudies : public ::testing::Test {
  protected:
   /// By SQLite itself, as anybody would.
   std::string by_hand(const std::string& sql) const {
@@ -43,7 +73,7 @@ class SqliteStorage : public ::testing::Test {
   }
   std::string error() const {
     try {
-      make("sqlite", path_)->studies();
+      make(path_)->studies();
     } catch (const StorageError& thrown) {
       return thrown.what();
     }
@@ -54,8 +84,8 @@ class SqliteStorage : public ::testing::Test {
   const std::string path_ = folder_.path() / "studies.db";
 };
 
-TEST_F(SqliteStorage, TablesAreForAnyTool) {
-  const auto storage = make("sqlite", path_);
+TEST_F(SqliteStudies, TablesAreForAnyTool) {
+  const auto storage = make(path_);
   storage->create("iris", {{"trials", 3}});
   storage->claim("iris", 4, "A", 100);
   storage->finish("iris", 4, "A", {{"loss", 0.5}});
@@ -69,16 +99,16 @@ TEST_F(SqliteStorage, TablesAreForAnyTool) {
             "4|A|1|0.5|5|A|NULL|NULL|");
 }
 
-TEST_F(SqliteStorage, TablesOfOthersStay) {
+TEST_F(SqliteStudies, TablesOfOthersStay) {
   by_hand("CREATE TABLE mine (a); INSERT INTO mine VALUES (7)");
 
-  make("sqlite", path_)->create("study", 1);
+  make(path_)->create("study", 1);
 
   EXPECT_EQ(by_hand("SELECT a FROM mine"), "7|");
 }
 
-TEST_F(SqliteStorage, AnotherVersionIsRefused) {
-  make("sqlite", path_)->create("study", 1);
+TEST_F(SqliteStudies, AnotherVersionIsRefused) {
+  make(path_)->create("study", 1);
   by_hand("UPDATE treadle_schema SET version = 2");
 
   EXPECT_EQ(error(), path_ +
@@ -86,15 +116,15 @@ TEST_F(SqliteStorage, AnotherVersionIsRefused) {
                          "Treadle that the study was begun with, or another location");
 }
 
-TEST_F(SqliteStorage, ARowThatLacksATextIsDamage) {
-  const auto storage = make("sqlite", path_);
+TEST_F(SqliteStudies, ARowThatLacksATextIsDamage) {
+  const auto storage = make(path_);
   storage->create("study", 1);
   storage->claim("study", 0, "A", 100);
   storage->finish("study", 0, "A", 7);
   for (const char* column : {"worker", "result"}) {
     by_hand("UPDATE treadle_jobs SET " + std::string(column) + " = NULL");
     try {
-      make("sqlite", path_)->results("study", 0);
+      make(path_)->results("study", 0);
       FAIL() << column;
     } catch (const StorageError& error) {
       EXPECT_THAT(error.what(), HasSubstr("lacks a name or a result"));
@@ -102,7 +132,7 @@ TEST_F(SqliteStorage, ARowThatLacksATextIsDamage) {
   }
 }
 
-TEST_F(SqliteStorage, AnotherFileIsRefusedAndStays) {
+TEST_F(SqliteStudies, AnotherFileIsRefusedAndStays) {
   std::ofstream(path_) << std::string(5000, 'x');
 
   EXPECT_EQ(error(), path_ +
@@ -111,9 +141,9 @@ TEST_F(SqliteStorage, AnotherFileIsRefusedAndStays) {
   EXPECT_EQ(std::filesystem::file_size(path_), 5000U);
 }
 
-TEST_F(SqliteStorage, ADamagedDatabaseIsAnErrorWithAWayOut) {
+TEST_F(SqliteStudies, ADamagedDatabaseIsAnErrorWithAWayOut) {
   {
-    const auto storage = make("sqlite", path_);
+    const auto storage = make(path_);
     storage->create("study", std::string(100'000, 'x'));
   }
   {
@@ -126,8 +156,8 @@ TEST_F(SqliteStorage, ADamagedDatabaseIsAnErrorWithAWayOut) {
                              HasSubstr(".recover")));
 }
 
-TEST_F(SqliteStorage, LeasesOfAnotherBootHavePassed) {
-  const auto storage = make("sqlite", path_);
+TEST_F(SqliteStudies, LeasesOfAnotherBootHavePassed) {
+  const auto storage = make(path_);
   storage->create("study", 1);
   ASSERT_TRUE(storage->claim("study", 0, "A", 1e6));
   ASSERT_FALSE(storage->claim("study", 0, "B", 1e6));
@@ -138,8 +168,8 @@ TEST_F(SqliteStorage, LeasesOfAnotherBootHavePassed) {
   EXPECT_FALSE(storage->finish("study", 0, "A", 1));
 }
 
-TEST_F(SqliteStorage, AResultThatWasChangedByHandIsNamed) {
-  const auto storage = make("sqlite", path_);
+TEST_F(SqliteStudies, AResultThatWasChangedByHandIsNamed) {
+  const auto storage = make(path_);
   storage->create("study", 1);
   by_hand("UPDATE treadle_studies SET description = '{'");
 
@@ -147,4 +177,4 @@ TEST_F(SqliteStorage, AResultThatWasChangedByHandIsNamed) {
 }
 
 }  // namespace
-}  // namespace treadle::storages
+}  // namespace treadle::sqlite

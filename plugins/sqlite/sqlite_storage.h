@@ -8,10 +8,10 @@
 
 #include <treadle/search/study_storage.h>
 
-#include "patience.h"
+#include <treadle/base/system/patience.h>
 #include "sqlite_database.h"
 
-namespace treadle::storages {
+namespace treadle::sqlite {
 
 /// `sqlite`: studies in tables of an SQLite database in WAL mode, for the processes of one machine.
 ///
@@ -21,10 +21,10 @@ namespace treadle::storages {
 /// one writer at a time, and it never fails half-way; others wait for `patience`.
 ///
 /// Leases are moments of CLOCK_BOOTTIME with the id of the boot, read while the lock is held.
-class Sqlite final : public StudyStorage {
+class SqliteStorage final : public StudyStorage {
  public:
-  explicit Sqlite(const Config& config);
-  Sqlite(std::filesystem::path path, Patience::Duration patience);
+  explicit SqliteStorage(const Config& config);
+  SqliteStorage(std::filesystem::path path, Patience::Duration patience);
 
  private:
   std::vector<std::string> do_studies() override;
@@ -65,4 +65,4 @@ class Sqlite final : public StudyStorage {
   std::uint64_t file_ = 0;  // the number of its inode
 };
 
-}  // namespace treadle::storages
+}  // namespace treadle::sqlite

@@ -1,6 +1,6 @@
 // With a server of its own, which the program starts; skipped where PostgreSQL is not installed
 // (scripts/setup --servers installs it).
-#include "postgresql.h"
+#include "postgresql_storage.h"
 
 #include <chrono>
 #include <csignal>
@@ -17,15 +17,15 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
 #include <treadle/testing/search/storage_contract.h>
+#include <treadle/testing/search/wrong_system_calls.h>
 #include <treadle/testing/support/forked_process.h>
 #include <treadle/testing/support/scratch_folder.h>
 
-#include "made.h"
 #include "test_server.h"
-#include "wrong_system.h"
 
-namespace treadle::storages {
+namespace treadle::postgresql {
 namespace {
 
 using ::testing::AllOf;
@@ -37,20 +37,28 @@ using testing::ScratchFolder;
 using ::testing::StartsWith;
 using testing::StorageCase;
 using testing::StorageContract;
+using testing::WrongSystem;
+
+constexpr double kLong = 1000;  // seconds: a lease that passes in no test
+
+std::unique_ptr<StudyStorage> make_at(const std::string& location) {
+  static const testing::PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin.make<StudyStorage>("postgresql", {{"location", location}});
+}
 
 /// Cases there are where there is a server.
 std::vector<StorageCase> contract_cases() {
   if (!TestServer::programs())
     return {};
   return {{"Postgresql", [](const std::filesystem::path& folder) {
-             return make("postgresql", SharedServer::server().place(folder.filename()));
+             return make_at(SharedServer::server().place(folder.filename()));
            }}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Server, StorageContract, ::testing::ValuesIn(contract_cases()),
                          CaseName());
 
-class PostgresqlStorage : public ::testing::Test {
+class PostgresqlStudies : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!TestServer::programs())
@@ -58,13 +66,13 @@ class PostgresqlStorage : public ::testing::Test {
     place_ = SharedServer::server().place(folder_.path().filename());
   }
 
-  std::unique_ptr<StudyStorage> make() const { return storages::make("postgresql", place_); }
+  std::unique_ptr<StudyStorage> make() const { return make_at(place_); }
   std::string by_hand(const std::string& sql) const {
     return SharedServer::server().by_hand(sql, place_);
   }
   static std::string error_of(const std::string& location, double patience = 0.3) {
     try {
-      Postgresql(location, Patience::Duration(patience)).studies();
+      PostgresqlStorage(location, Patience::Duration(patience)).studies();
     } catch (const StorageError& error) {
       return error.what();
     }
@@ -75,7 +83,7 @@ class PostgresqlStorage : public ::testing::Test {
   std::string place_;
 };
 
-TEST_F(PostgresqlStorage, TablesAreForAnyTool) {
+TEST_F(PostgresqlStudies, TablesAreForAnyTool) {
   const auto storage = make();
   storage->create("iris", {{"trials", 3}});
   storage->claim("iris", 4, "A", 100);
@@ -93,7 +101,7 @@ TEST_F(PostgresqlStorage, TablesAreForAnyTool) {
             "10|");
 }
 
-TEST_F(PostgresqlStorage, AnotherVersionIsRefused) {
+TEST_F(PostgresqlStudies, AnotherVersionIsRefused) {
   make()->create("study", 1);
   by_hand("UPDATE treadle_schema SET version = 2");
 
@@ -104,7 +112,7 @@ TEST_F(PostgresqlStorage, AnotherVersionIsRefused) {
                                   "location");
 }
 
-TEST_F(PostgresqlStorage, WhoeverMayNotMakeTablesUsesThoseThatAreThere) {
+TEST_F(PostgresqlStudies, WhoeverMayNotMakeTablesUsesThoseThatAreThere) {
   by_hand("DROP ROLE IF EXISTS worker; CREATE ROLE worker LOGIN");
   const std::string as_worker = place_ + " user=worker";
   EXPECT_THAT(error_of(as_worker), HasSubstr("grant it (GRANT"));
@@ -114,12 +122,12 @@ TEST_F(PostgresqlStorage, WhoeverMayNotMakeTablesUsesThoseThatAreThere) {
           "\" TO worker; GRANT ALL ON ALL TABLES IN SCHEMA \"" +
           folder_.path().filename().string() + "\" TO worker");
 
-  EXPECT_TRUE(storages::make("postgresql", as_worker)->claim("study", 0, "A", kLong));
+  EXPECT_TRUE(make_at(as_worker)->claim("study", 0, "A", kLong));
   by_hand("DROP OWNED BY worker; DROP ROLE worker");
 }
 
 // Not after its patience: no waiting helps.
-TEST_F(PostgresqlStorage, WhatTheServerRefusesIsAnErrorAtOnce) {
+TEST_F(PostgresqlStudies, WhatTheServerRefusesIsAnErrorAtOnce) {
   const auto begin = std::chrono::steady_clock::now();
 
   EXPECT_THAT(
@@ -131,7 +139,7 @@ TEST_F(PostgresqlStorage, WhatTheServerRefusesIsAnErrorAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
 }
 
-TEST_F(PostgresqlStorage, NoMessageHasThePassword) {
+TEST_F(PostgresqlStudies, NoMessageHasThePassword) {
   for (const std::string location :
        {"postgresql://me:secret@127.0.0.1:1/studies", "host=127.0.0.1 port=1 password=secret",
         "postgresql://me:secret@127.0.0.1:1/studies?what=secret", "password=secret secret",
@@ -145,13 +153,13 @@ TEST_F(PostgresqlStorage, NoMessageHasThePassword) {
             "postgresql://user@host/database, or \"host=… dbname=…\"");
 }
 
-TEST_F(PostgresqlStorage, AServerThatIsNotThereIsWaitedForAndNamed) {
+TEST_F(PostgresqlStudies, AServerThatIsNotThereIsWaitedForAndNamed) {
   EXPECT_THAT(error_of("postgresql://me@127.0.0.1:1/studies"),
               AllOf(StartsWith("PostgreSQL \"studies\" at 127.0.0.1:1: "), HasSubstr("refused"),
                     HasSubstr("; start the server, or look at the location (tried for 0.3 s)")));
 }
 
-TEST_F(PostgresqlStorage, AStudyThatWasDeletedIsNamedAsSuch) {
+TEST_F(PostgresqlStudies, AStudyThatWasDeletedIsNamedAsSuch) {
   const auto storage = make();
   storage->create("study", 1);
   storage->claim("study", 0, "A", kLong);
@@ -165,7 +173,7 @@ TEST_F(PostgresqlStorage, AStudyThatWasDeletedIsNamedAsSuch) {
 }
 
 // Somebody has a lock on the tables and does not let go.
-TEST_F(PostgresqlStorage, ACallEndsThoughATableIsLocked) {
+TEST_F(PostgresqlStudies, ACallEndsThoughATableIsLocked) {
   make()->create("study", 1);
   PGconn* const holder = PQconnectdb(place_.c_str());
   PQclear(PQexec(holder, "BEGIN; LOCK TABLE treadle_studies"));
@@ -176,10 +184,10 @@ TEST_F(PostgresqlStorage, ACallEndsThoughATableIsLocked) {
 }
 
 // As the packets of a server that fails over: what was done is not done twice, nor taken for lost.
-TEST_F(PostgresqlStorage, AnAnswerThatWasLostChangesNothing) {
+TEST_F(PostgresqlStudies, AnAnswerThatWasLostChangesNothing) {
   LossyProxy proxy(SharedServer::server());
   const std::string through = proxy.location() + place_.substr(place_.find(" options="));
-  const auto storage = storages::make("postgresql", through);
+  const auto storage = make_at(through);
   const auto with_loss = [&](auto&& call) {
     proxy.lose(1);
     const int before = proxy.lost();
@@ -200,7 +208,7 @@ TEST_F(PostgresqlStorage, AnAnswerThatWasLostChangesNothing) {
 }
 
 // Leases hold for a process whose wall clock is an hour ahead, and for one that is behind.
-TEST_F(PostgresqlStorage, WallClocksOfWorkersDoNotMatter) {
+TEST_F(PostgresqlStudies, WallClocksOfWorkersDoNotMatter) {
   make()->create("study", 1);
   std::int64_t job = 0;
   for (const long offset : {3600L, -3600L}) {
@@ -222,7 +230,7 @@ TEST_F(PostgresqlStorage, WallClocksOfWorkersDoNotMatter) {
 }
 
 // Each call is one statement: wherever a worker stops, it has no lock.
-TEST_F(PostgresqlStorage, AWorkerThatFreezesLocksNobodyOut) {
+TEST_F(PostgresqlStudies, AWorkerThatFreezesLocksNobodyOut) {
   make()->create("study", 1);
   ForkedProcess frozen([&] {
     const auto storage = make();
@@ -231,7 +239,7 @@ TEST_F(PostgresqlStorage, AWorkerThatFreezesLocksNobodyOut) {
       storage->finish("study", job, "frozen", 1);
     }
   });
-  Postgresql other(place_, Patience::Duration(5));
+  PostgresqlStorage other(place_, Patience::Duration(5));
   for (std::int64_t i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     frozen.freeze();
@@ -241,17 +249,17 @@ TEST_F(PostgresqlStorage, AWorkerThatFreezesLocksNobodyOut) {
   }
 }
 
-class RestartedServer : public PostgresqlStorage {};
+class RestartedServer : public PostgresqlStudies {};
 
 TEST_F(RestartedServer, WorkersGoOnAndNothingIsLost) {
   constexpr std::int64_t kJobs = 200;
   TestServer server;
   const std::string location = server.location();
-  storages::make("postgresql", location)->create("study", 1);
+  make_at(location)->create("study", 1);
   std::vector<ForkedProcess> workers;
   for (int i = 0; i < 2; ++i) {
     workers.emplace_back([&, i] {
-      const auto storage = storages::make("postgresql", location);
+      const auto storage = make_at(location);
       const std::string worker = "worker " + std::to_string(i);
       for (std::int64_t job = 0; job < kJobs; ++job) {
         if (!storage->claim("study", job, worker, kLong))
@@ -271,7 +279,7 @@ TEST_F(RestartedServer, WorkersGoOnAndNothingIsLost) {
 
   for (ForkedProcess& worker : workers)
     EXPECT_EQ(worker.join(), "");
-  const auto results = storages::make("postgresql", location)->results("study", 0);
+  const auto results = make_at(location)->results("study", 0);
   std::set<std::int64_t> jobs;
   for (const StoredResult& result : results)
     jobs.insert(result.job);
@@ -280,4 +288,4 @@ TEST_F(RestartedServer, WorkersGoOnAndNothingIsLost) {
 }
 
 }  // namespace
-}  // namespace treadle::storages
+}  // namespace treadle::postgresql

@@ -1,4 +1,4 @@
-#include "sqlite.h"
+#include "sqlite_storage.h"
 
 #include <sys/stat.h>
 
@@ -7,10 +7,20 @@
 
 #include <treadle/base/error.h>
 
-#include "boot_clock.h"
-#include "stored_text.h"
+#include <treadle/search/storage/boot_clock.h>
+#include <treadle/search/storage/stored_text.h>
 
-namespace treadle::storages {
+namespace treadle::sqlite {
+
+using storages::BootTime;
+using storages::given;
+using storages::kSchemaVersion;
+using storages::read_stored;
+using storages::refuse_locked;
+using storages::refuse_replaced;
+using storages::refuse_study;
+using storages::refuse_version;
+using storages::stored;
 namespace {
 
 constexpr const char* kTables[] = {
@@ -31,12 +41,13 @@ std::uint64_t inode_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-Sqlite::Sqlite(const Config& config) : Sqlite(config.get<std::string>("location"), kLockPatience) {}
+SqliteStorage::SqliteStorage(const Config& config)
+    : SqliteStorage(config.get<std::string>("location"), kLockPatience) {}
 
-Sqlite::Sqlite(std::filesystem::path path, Patience::Duration patience)
+SqliteStorage::SqliteStorage(std::filesystem::path path, Patience::Duration patience)
     : path_(std::move(path)), patience_(patience) {}
 
-SqliteDatabase& Sqlite::database() {
+SqliteDatabase& SqliteStorage::database() {
   if (database_) {
     expect_same_file();
     return *database_;
@@ -48,7 +59,7 @@ SqliteDatabase& Sqlite::database() {
   return database_.emplace(std::move(opened));
 }
 
-void Sqlite::prepare(SqliteDatabase& database) const {
+void SqliteStorage::prepare(SqliteDatabase& database) const {
   const std::string mode = [&] {
     SqliteStatement row = database.query("PRAGMA journal_mode = WAL");
     row.step();
@@ -79,13 +90,13 @@ void Sqlite::prepare(SqliteDatabase& database) const {
   database.run("COMMIT");
 }
 
-void Sqlite::expect_same_file() const {
+void SqliteStorage::expect_same_file() const {
   if (inode_of(path_) != file_)
     refuse_replaced(path_.string());
 }
 
 template <typename Work>
-auto Sqlite::transaction(const char* begin, Work&& work) {
+auto SqliteStorage::transaction(const char* begin, Work&& work) {
   Patience patience(patience_, kLongestLockWait);
   for (;;) {
     try {
@@ -107,29 +118,29 @@ auto Sqlite::transaction(const char* begin, Work&& work) {
 }
 
 template <typename Work>
-auto Sqlite::reading(Work&& work) {
+auto SqliteStorage::reading(Work&& work) {
   return transaction("BEGIN", std::forward<Work>(work));
 }
 
 template <typename Work>
-auto Sqlite::writing(Work&& work) {
+auto SqliteStorage::writing(Work&& work) {
   return transaction("BEGIN IMMEDIATE", std::forward<Work>(work));
 }
 
-std::int64_t Sqlite::id_of(const std::string& study) {
+std::int64_t SqliteStorage::id_of(const std::string& study) {
   SqliteStatement found = database_->query("SELECT id FROM treadle_studies WHERE name = ?", study);
   if (!found.step())
     refuse_study(path_.string(), study);
   return found.integer(0);
 }
 
-nlohmann::json Sqlite::ended(std::int64_t id) {
+nlohmann::json SqliteStorage::ended(std::int64_t id) {
   SqliteStatement row = database_->query("SELECT ended FROM treadle_studies WHERE id = ?", id);
   const std::optional<std::string> text = row.step() ? row.text(0) : std::nullopt;
   return text ? read_stored(*text, path_.string()) : nlohmann::json();
 }
 
-std::vector<std::string> Sqlite::do_studies() {
+std::vector<std::string> SqliteStorage::do_studies() {
   return reading([&](SqliteDatabase& database) {
     std::vector<std::string> names;
     SqliteStatement rows = database.query("SELECT name FROM treadle_studies");
@@ -139,7 +150,8 @@ std::vector<std::string> Sqlite::do_studies() {
   });
 }
 
-nlohmann::json Sqlite::do_create(const std::string& study, const nlohmann::json& description) {
+nlohmann::json SqliteStorage::do_create(const std::string& study,
+                                        const nlohmann::json& description) {
   return writing([&](SqliteDatabase& database) {
     database.run(
         "INSERT INTO treadle_studies (name, description) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -151,7 +163,7 @@ nlohmann::json Sqlite::do_create(const std::string& study, const nlohmann::json&
   });
 }
 
-std::optional<nlohmann::json> Sqlite::do_description(const std::string& study) {
+std::optional<nlohmann::json> SqliteStorage::do_description(const std::string& study) {
   return reading([&](SqliteDatabase& database) {
     SqliteStatement row =
         database.query("SELECT description FROM treadle_studies WHERE name = ?", study);
@@ -161,8 +173,8 @@ std::optional<nlohmann::json> Sqlite::do_description(const std::string& study) {
   });
 }
 
-bool Sqlite::do_claim(const std::string& study, std::int64_t job, const std::string& worker,
-                      double seconds) {
+bool SqliteStorage::do_claim(const std::string& study, std::int64_t job, const std::string& worker,
+                             double seconds) {
   return writing([&](SqliteDatabase& database) {
     const BootTime now = BootTime::now();
     return database.run(
@@ -176,8 +188,8 @@ bool Sqlite::do_claim(const std::string& study, std::int64_t job, const std::str
   });
 }
 
-bool Sqlite::do_renew(const std::string& study, std::int64_t job, const std::string& worker,
-                      double seconds) {
+bool SqliteStorage::do_renew(const std::string& study, std::int64_t job, const std::string& worker,
+                             double seconds) {
   return writing([&](SqliteDatabase& database) {
     const BootTime now = BootTime::now();
     return database.run(
@@ -187,7 +199,8 @@ bool Sqlite::do_renew(const std::string& study, std::int64_t job, const std::str
   });
 }
 
-void Sqlite::do_release(const std::string& study, std::int64_t job, const std::string& worker) {
+void SqliteStorage::do_release(const std::string& study, std::int64_t job,
+                               const std::string& worker) {
   writing([&](SqliteDatabase& database) {
     return database.run(
         "DELETE FROM treadle_jobs WHERE study = ? AND job = ? AND worker = ? AND sequence IS NULL",
@@ -195,8 +208,8 @@ void Sqlite::do_release(const std::string& study, std::int64_t job, const std::s
   });
 }
 
-bool Sqlite::do_finish(const std::string& study, std::int64_t job, const std::string& worker,
-                       const nlohmann::json& result) {
+bool SqliteStorage::do_finish(const std::string& study, std::int64_t job, const std::string& worker,
+                              const nlohmann::json& result) {
   const std::string text = stored(result);
   return writing([&](SqliteDatabase& database) {
     const std::int64_t id = id_of(study);
@@ -212,7 +225,7 @@ bool Sqlite::do_finish(const std::string& study, std::int64_t job, const std::st
   });
 }
 
-std::vector<StoredResult> Sqlite::do_results(const std::string& study, std::int64_t after) {
+std::vector<StoredResult> SqliteStorage::do_results(const std::string& study, std::int64_t after) {
   return reading([&](SqliteDatabase& database) {
     std::vector<StoredResult> results;
     SqliteStatement rows = database.query(
@@ -226,7 +239,7 @@ std::vector<StoredResult> Sqlite::do_results(const std::string& study, std::int6
   });
 }
 
-nlohmann::json Sqlite::do_end(const std::string& study, const nlohmann::json& how) {
+nlohmann::json SqliteStorage::do_end(const std::string& study, const nlohmann::json& how) {
   return writing([&](SqliteDatabase& database) {
     const std::int64_t id = id_of(study);
     if (how.is_null())
@@ -238,8 +251,8 @@ nlohmann::json Sqlite::do_end(const std::string& study, const nlohmann::json& ho
   });
 }
 
-nlohmann::json Sqlite::do_ended(const std::string& study) {
+nlohmann::json SqliteStorage::do_ended(const std::string& study) {
   return reading([&](SqliteDatabase&) { return ended(id_of(study)); });
 }
 
-}  // namespace treadle::storages
+}  // namespace treadle::sqlite

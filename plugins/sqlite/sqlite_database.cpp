@@ -8,9 +8,11 @@
 
 #include <treadle/base/error.h>
 
-#include "local_disk.h"
+#include <treadle/search/storage/local_disk.h>
 
-namespace treadle::storages {
+namespace treadle::sqlite {
+
+using storages::expect_local_disk;
 namespace {
 
 struct Remedy {
@@ -138,4 +140,4 @@ std::int64_t SqliteDatabase::changes() const {
   return sqlite3_changes64(database_.get());
 }
 
-}  // namespace treadle::storages
+}  // namespace treadle::sqlite

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "patience.h"
+#include <treadle/base/system/patience.h>
 
 /// What the storages have in common: JSON as text, and the errors.
 namespace treadle::storages {

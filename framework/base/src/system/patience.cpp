@@ -1,10 +1,10 @@
-#include "patience.h"
+#include <treadle/base/system/patience.h>
 
 #include <algorithm>
 #include <random>
 #include <thread>
 
-namespace treadle::storages {
+namespace treadle {
 namespace {
 
 constexpr Patience::Duration kFirstWait{0.001};
@@ -36,4 +36,4 @@ bool Patience::wait() {
   return true;
 }
 
-}  // namespace treadle::storages
+}  // namespace treadle

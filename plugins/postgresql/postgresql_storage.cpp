@@ -1,13 +1,20 @@
-#include "postgresql.h"
+#include "postgresql_storage.h"
 
 #include <random>
 #include <utility>
 
 #include <treadle/base/error.h>
 
-#include "stored_text.h"
+#include <treadle/search/storage/stored_text.h>
 
-namespace treadle::storages {
+namespace treadle::postgresql {
+
+using storages::given;
+using storages::kSchemaVersion;
+using storages::read_stored;
+using storages::refuse_study;
+using storages::refuse_version;
+using storages::stored;
 namespace {
 
 // A server is restarted in seconds, by a fail-over in half a minute.
@@ -77,13 +84,13 @@ std::string new_attempt() {
 
 }  // namespace
 
-Postgresql::Postgresql(const Config& config)
-    : Postgresql(config.get<std::string>("location"), kServerPatience) {}
+PostgresqlStorage::PostgresqlStorage(const Config& config)
+    : PostgresqlStorage(config.get<std::string>("location"), kServerPatience) {}
 
-Postgresql::Postgresql(std::string location, Patience::Duration patience)
+PostgresqlStorage::PostgresqlStorage(std::string location, Patience::Duration patience)
     : location_(std::move(location)), patience_(patience) {}
 
-PostgresqlServer& Postgresql::server() {
+PostgresqlServer& PostgresqlStorage::server() {
   if (server_)
     return *server_;
   PostgresqlServer server(location_, patience_);
@@ -100,7 +107,7 @@ PostgresqlServer& Postgresql::server() {
   return server_.emplace(std::move(server));
 }
 
-std::string Postgresql::id_of(const std::string& study) {
+std::string PostgresqlStorage::id_of(const std::string& study) {
   const auto known = ids_.find(study);
   if (known != ids_.end())
     return known->second;
@@ -110,11 +117,11 @@ std::string Postgresql::id_of(const std::string& study) {
   return ids_[study] = *rows[0][0];
 }
 
-nlohmann::json Postgresql::read(const std::optional<std::string>& text) const {
+nlohmann::json PostgresqlStorage::read(const std::optional<std::string>& text) const {
   return text ? read_stored(*text, server_->name()) : nlohmann::json();
 }
 
-std::vector<std::string> Postgresql::do_studies() {
+std::vector<std::string> PostgresqlStorage::do_studies() {
   std::vector<std::string> names;
   for (const auto& row : server().run("SELECT name FROM treadle_studies"))
     names.push_back(given(row[0], server_->name()));
@@ -122,7 +129,8 @@ std::vector<std::string> Postgresql::do_studies() {
 }
 
 // Descriptions never change: two statements are as good as one.
-nlohmann::json Postgresql::do_create(const std::string& study, const nlohmann::json& description) {
+nlohmann::json PostgresqlStorage::do_create(const std::string& study,
+                                            const nlohmann::json& description) {
   server().run(
       "INSERT INTO treadle_studies (name, description) VALUES ($1, $2) ON CONFLICT DO NOTHING",
       {study, stored(description)});
@@ -132,31 +140,32 @@ nlohmann::json Postgresql::do_create(const std::string& study, const nlohmann::j
   return *first;
 }
 
-std::optional<nlohmann::json> Postgresql::do_description(const std::string& study) {
+std::optional<nlohmann::json> PostgresqlStorage::do_description(const std::string& study) {
   const auto rows =
       server().run("SELECT description FROM treadle_studies WHERE name = $1", {study});
   return rows.empty() ? std::nullopt : std::optional(read(rows[0][0]));
 }
 
-bool Postgresql::do_claim(const std::string& study, std::int64_t job, const std::string& worker,
-                          double seconds) {
+bool PostgresqlStorage::do_claim(const std::string& study, std::int64_t job,
+                                 const std::string& worker, double seconds) {
   const std::string id = id_of(study);
   return !server().run(kClaim, {id, sql_text(job), worker, sql_text(seconds)}).empty();
 }
 
-bool Postgresql::do_renew(const std::string& study, std::int64_t job, const std::string& worker,
-                          double seconds) {
+bool PostgresqlStorage::do_renew(const std::string& study, std::int64_t job,
+                                 const std::string& worker, double seconds) {
   const std::string id = id_of(study);
   return !server().run(kRenew, {id, sql_text(job), worker, sql_text(seconds)}).empty();
 }
 
-void Postgresql::do_release(const std::string& study, std::int64_t job, const std::string& worker) {
+void PostgresqlStorage::do_release(const std::string& study, std::int64_t job,
+                                   const std::string& worker) {
   const std::string id = id_of(study);
   server().run(kRelease, {id, sql_text(job), worker});
 }
 
-bool Postgresql::do_finish(const std::string& study, std::int64_t job, const std::string& worker,
-                           const nlohmann::json& result) {
+bool PostgresqlStorage::do_finish(const std::string& study, std::int64_t job,
+                                  const std::string& worker, const nlohmann::json& result) {
   const std::string id = id_of(study);
   const std::string attempt = new_attempt();
   if (!server().run(kFinish, {id, sql_text(job), worker, stored(result), attempt}).empty())
@@ -165,7 +174,8 @@ bool Postgresql::do_finish(const std::string& study, std::int64_t job, const std
   return !server().run(kIsMine, {id, sql_text(job), attempt}).empty();
 }
 
-std::vector<StoredResult> Postgresql::do_results(const std::string& study, std::int64_t after) {
+std::vector<StoredResult> PostgresqlStorage::do_results(const std::string& study,
+                                                        std::int64_t after) {
   const std::string id = id_of(study);
   std::vector<StoredResult> results;
   for (const auto& row :
@@ -177,7 +187,7 @@ std::vector<StoredResult> Postgresql::do_results(const std::string& study, std::
   return results;
 }
 
-nlohmann::json Postgresql::do_end(const std::string& study, const nlohmann::json& how) {
+nlohmann::json PostgresqlStorage::do_end(const std::string& study, const nlohmann::json& how) {
   const std::string id = id_of(study);
   const auto rows = how.is_null()
                         ? server().run(
@@ -193,7 +203,7 @@ nlohmann::json Postgresql::do_end(const std::string& study, const nlohmann::json
   return read(rows[0][0]);
 }
 
-nlohmann::json Postgresql::do_ended(const std::string& study) {
+nlohmann::json PostgresqlStorage::do_ended(const std::string& study) {
   const std::string id = id_of(study);
   const auto rows = server().run("SELECT ended FROM treadle_studies WHERE id = $1::bigint", {id});
   if (rows.empty())
@@ -201,4 +211,4 @@ nlohmann::json Postgresql::do_ended(const std::string& study) {
   return read(rows[0][0]);
 }
 
-}  // namespace treadle::storages
+}  // namespace treadle::postgresql

@@ -30,7 +30,7 @@
 #include <treadle/base/error.h>
 #include <treadle/testing/support/scratch_folder.h>
 
-namespace treadle::storages {
+namespace treadle::postgresql {
 
 /// A PostgreSQL server of a test's own: a new cluster in a folder that is deleted with it, reached
 /// by a Unix socket there and by no network. PostgreSQL does not run as root, so as root it is
@@ -263,4 +263,4 @@ class LossyProxy {
   std::jthread thread_;
 };
 
-}  // namespace treadle::storages
+}  // namespace treadle::postgresql

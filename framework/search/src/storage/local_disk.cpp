@@ -1,4 +1,4 @@
-#include "local_disk.h"
+#include <treadle/search/storage/local_disk.h>
 
 #include <sys/vfs.h>
 

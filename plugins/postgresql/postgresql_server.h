@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "patience.h"
+#include <treadle/base/system/patience.h>
 
 struct pg_conn;
 struct pg_result;
 
-namespace treadle::storages {
+namespace treadle::postgresql {
 
 /// A value as PostgreSQL's text has it.
 std::string sql_text(std::int64_t value);
@@ -71,4 +71,4 @@ class PostgresqlServer {
   std::unique_ptr<pg_conn, Finish> connection_;
 };
 
-}  // namespace treadle::storages
+}  // namespace treadle::postgresql

@@ -1,5 +1,5 @@
-// What `sqlite` and `journal` have in common: the contract, and disks, locks and clocks that are
-// not as they should be.
+#include <treadle/testing/search/local_storage_contract.h>
+
 #include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
@@ -14,55 +14,26 @@
 #include <thread>
 #include <utility>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <treadle/base/error.h>
-#include <treadle/testing/search/storage_contract.h>
+#include <treadle/testing/search/wrong_system.h>
 #include <treadle/testing/support/forked_process.h>
 #include <treadle/testing/support/scratch_folder.h>
 
-#include "journal.h"
-#include "made.h"
-#include "sqlite.h"
-#include "wrong_system.h"
+#include "claim.h"
 
-namespace treadle::storages {
+namespace treadle::testing {
 namespace {
 
-namespace fs = std::filesystem;
-using ::testing::AllOf;
-using testing::Bell;
-using testing::CaseName;
-using testing::ForkedProcess;
-using ::testing::HasSubstr;
-using testing::ScratchFolder;
-using ::testing::StartsWith;
-using testing::StorageCase;
-using testing::StorageContract;
-
-INSTANTIATE_TEST_SUITE_P(
-    Local, StorageContract,
-    ::testing::Values(
-        StorageCase{"Sqlite", [](const fs::path& at) { return make("sqlite", at / "studies"); }},
-        StorageCase{"Journal", [](const fs::path& at) { return make("journal", at / "studies"); }}),
-    CaseName());
-
-struct Local {
-  std::string name;
-  std::unique_ptr<StudyStorage> (*make)(const fs::path& path, double patience);
-};
-
-template <typename Storage>
-std::unique_ptr<StudyStorage> made(const fs::path& path, double patience) {
-  return std::make_unique<Storage>(path, Patience::Duration(patience));
-}
-
-class LocalStorage : public ::testing::TestWithParam<Local> {
+/// State and steps of all claims.
+class LocalStorageClaims : public ::testing::WithParamInterface<LocalStorageCase> {
  protected:
+  static constexpr double kLong = 1000;  // seconds: longer than any test
+
   std::unique_ptr<StudyStorage> make(double patience = 30) const {
     return GetParam().make(path_, patience);
   }
@@ -78,17 +49,12 @@ class LocalStorage : public ::testing::TestWithParam<Local> {
   }
 
   const ScratchFolder folder_;
-  const fs::path path_ = folder_.path() / "studies";
+  const std::filesystem::path path_ = folder_.path() / "studies";
 };
-
-INSTANTIATE_TEST_SUITE_P(All, LocalStorage,
-                         ::testing::Values(Local{"Sqlite", made<Sqlite>},
-                                           Local{"Journal", made<Journal>}),
-                         CaseName());
 
 /// Mounts a disk of a megabyte at `folder`, for this process alone; false where the system does not
 /// let us.
-bool mount_small_disk(const fs::path& folder) {
+bool mount_small_disk(const std::filesystem::path& folder) {
   const uid_t user = geteuid();
   if (::unshare(CLONE_NEWNS | (user == 0 ? 0 : CLONE_NEWUSER)) != 0)
     return false;
@@ -98,7 +64,11 @@ bool mount_small_disk(const fs::path& folder) {
          ::mount("none", folder.c_str(), "tmpfs", 0, "size=1m") == 0;
 }
 
-TEST_P(LocalStorage, AFullDiskIsAnErrorAndNothingIsLost) {
+}  // namespace
+
+LINKS_CLAIMS_OF(LocalStorage)
+
+CLAIM(LocalStorage, AFullDiskIsAnErrorAndNothingIsLost) {
   ForkedProcess process([&] {
     TREADLE_EXPECTS(mount_small_disk(folder_.path()), "no mount");
     const auto storage = make();
@@ -135,7 +105,7 @@ TEST_P(LocalStorage, AFullDiskIsAnErrorAndNothingIsLost) {
 }
 
 // The limit on the size of a file, as a quota acts, in the middle of a line.
-TEST_P(LocalStorage, AWriteThatIsCutOffIsTakenBack) {
+CLAIM(LocalStorage, AWriteThatIsCutOffIsTakenBack) {
   make()->create("study", 1);
   ForkedProcess process([&] {
     std::signal(SIGXFSZ, SIG_IGN);
@@ -155,7 +125,7 @@ TEST_P(LocalStorage, AWriteThatIsCutOffIsTakenBack) {
   EXPECT_EQ(make()->results("study", 0).size(), 1U);
 }
 
-TEST_P(LocalStorage, FoldersOfSeveralMachinesAreRefused) {
+CLAIM(LocalStorage, FoldersOfSeveralMachinesAreRefused) {
   for (const auto& [magic, name] :
        {std::pair(0x6969L, "NFS"), std::pair(0xFF534D42L, "CIFS"), std::pair(0xFE534D42L, "SMB"),
         std::pair(0x01021997L, "9p"), std::pair(0x65735546L, "FUSE (sshfs, for one)")}) {
@@ -166,11 +136,11 @@ TEST_P(LocalStorage, FoldersOfSeveralMachinesAreRefused) {
     EXPECT_EQ(said, path_.string() + ": lies on a file system that machines share, " + name +
                         ", where locks do not hold; choose a location on a local disk, or the "
                         "storage \"postgresql\", which is for several machines");
-    EXPECT_FALSE(fs::exists(path_));
+    EXPECT_FALSE(std::filesystem::exists(path_));
   }
 }
 
-TEST_P(LocalStorage, AFolderThatIsMissingIsNamed) {
+CLAIM(LocalStorage, AFolderThatIsMissingIsNamed) {
   const auto storage = GetParam().make(folder_.path() / "missing/studies", 1);
 
   EXPECT_EQ(error_of([&] { storage->studies(); }),
@@ -180,7 +150,7 @@ TEST_P(LocalStorage, AFolderThatIsMissingIsNamed) {
 }
 
 // Somebody who froze in the middle of a call.
-TEST_P(LocalStorage, WhoeverStopsWithTheLockIsWaitedForAWhile) {
+CLAIM(LocalStorage, WhoeverStopsWithTheLockIsWaitedForAWhile) {
   make()->create("study", 1);
   Bell has_it;
   ForkedProcess frozen([&] {
@@ -213,11 +183,11 @@ TEST_P(LocalStorage, WhoeverStopsWithTheLockIsWaitedForAWhile) {
   EXPECT_TRUE(make(30)->claim("study", 2, "B", kLong)) << "it went on in time";
 }
 
-TEST_P(LocalStorage, AFileThatIsReplacedIsNotWrittenTo) {
+CLAIM(LocalStorage, AFileThatIsReplacedIsNotWrittenTo) {
   const auto storage = make();
   storage->create("study", 1);
-  fs::copy(path_, folder_.path() / "copy");
-  fs::rename(folder_.path() / "copy", path_);
+  std::filesystem::copy(path_, folder_.path() / "copy");
+  std::filesystem::rename(folder_.path() / "copy", path_);
 
   const std::string said = error_of([&] { storage->claim("study", 0, "A", kLong); });
 
@@ -227,20 +197,24 @@ TEST_P(LocalStorage, AFileThatIsReplacedIsNotWrittenTo) {
                 "go on, or start again");
 }
 
-TEST_P(LocalStorage, AStudyThatIsNotThereIsNamed) {
+CLAIM(LocalStorage, AStudyThatIsNotThereIsNamed) {
   EXPECT_EQ(error_of([&] { make()->claim("study", 0, "A", kLong); }),
             path_.string() +
                 ": has no study \"study\": it was deleted while it was worked on; begin it anew");
 }
 
 // Leases hold for a process whose wall clock is an hour ahead, and for one that is behind.
-TEST_P(LocalStorage, WallClocksDoNotMatter) {
+CLAIM(LocalStorage, WallClocksDoNotMatter) {
   for (const long offset : {3600L, -3600L}) {
-    fs::remove_all(path_);
+    std::filesystem::remove_all(path_);
     make()->create("study", 1);
     make()->claim("study", 0, "right", kLong);
     ForkedProcess wrong([&] {
+      const auto right_now = std::chrono::system_clock::now();
       WrongSystem::wall_clock_offset = offset;
+      TREADLE_EXPECTS(
+          std::chrono::abs(std::chrono::system_clock::now() - right_now) > std::chrono::minutes(59),
+          "this program includes wrong_system_calls.h");
       const auto storage = make();
       TREADLE_EXPECTS(!storage->claim("study", 0, "wrong", kLong), "the other's has not passed");
       TREADLE_EXPECTS(storage->claim("study", 1, "wrong", kLong), "nobody has it");
@@ -254,5 +228,4 @@ TEST_P(LocalStorage, WallClocksDoNotMatter) {
   }
 }
 
-}  // namespace
-}  // namespace treadle::storages
+}  // namespace treadle::testing

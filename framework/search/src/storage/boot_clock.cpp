@@ -1,4 +1,4 @@
-#include "boot_clock.h"
+#include <treadle/search/storage/boot_clock.h>
 
 #include <ctime>
 #include <fstream>

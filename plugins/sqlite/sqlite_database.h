@@ -10,7 +10,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace treadle::storages {
+namespace treadle::sqlite {
 
 /// Another connection holds the lock: worth another try. Never leaves the plugin.
 class SqliteBusy final {};
@@ -83,4 +83,4 @@ class SqliteDatabase {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
-}  // namespace treadle::storages
+}  // namespace treadle::sqlite

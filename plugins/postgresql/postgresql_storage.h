@@ -8,10 +8,10 @@
 
 #include <treadle/search/study_storage.h>
 
-#include "patience.h"
+#include <treadle/base/system/patience.h>
 #include "postgresql_server.h"
 
-namespace treadle::storages {
+namespace treadle::postgresql {
 
 /// `postgresql`: studies in tables of a PostgreSQL database, for any number of machines.
 ///
@@ -24,10 +24,10 @@ namespace treadle::storages {
 /// the first, and a result that comes late finds the job with another worker. Sequence numbers are
 /// given with the row of the study locked to the end of the transaction: who can see one sees all
 /// before it.
-class Postgresql final : public StudyStorage {
+class PostgresqlStorage final : public StudyStorage {
  public:
-  explicit Postgresql(const Config& config);
-  Postgresql(std::string location, Patience::Duration patience);
+  explicit PostgresqlStorage(const Config& config);
+  PostgresqlStorage(std::string location, Patience::Duration patience);
 
  private:
   std::vector<std::string> do_studies() override;
@@ -56,4 +56,4 @@ class Postgresql final : public StudyStorage {
   std::map<std::string, std::string> ids_;
 };
 
-}  // namespace treadle::storages
+}  // namespace treadle::postgresql

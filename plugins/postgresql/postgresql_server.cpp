@@ -14,7 +14,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 
-namespace treadle::storages {
+namespace treadle::postgresql {
 namespace {
 
 constexpr Patience::Duration kLongestServerWait{0.25};
@@ -247,4 +247,4 @@ void PostgresqlServer::run_script(const std::string& sql) {
   answer([&](PGconn* connection) { return PQsendQuery(connection, sql.c_str()); });
 }
 
-}  // namespace treadle::storages
+}  // namespace treadle::postgresql
