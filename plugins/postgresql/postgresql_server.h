@@ -1,16 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <treadle/base/system/patience.h>
 
-struct pg_conn;
-struct pg_result;
+#include "postgresql_connection.h"
 
 namespace treadle::postgresql {
 
@@ -41,34 +38,14 @@ class PostgresqlServer {
   void run_script(const std::string& sql);
 
   /// PostgreSQL "studies" at db.example.org.
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return connection_.name(); }
 
  private:
-  struct Finish {
-    void operator()(pg_conn* connection) const noexcept;
-  };
-  struct Clear {
-    void operator()(pg_result* result) const noexcept;
-  };
-  using Result = std::unique_ptr<pg_result, Clear>;
-  /// Worth another try, with what was said. Never leaves this class.
-  struct Unavailable {
-    std::string words;
-  };
-
   template <typename Send>
-  Result answer(Send&& send);
-  void connect(const Patience& patience);
-  Result wait_for_answer(const Patience& patience);
-  std::string words_of_connection() const;
-  std::string without_secrets(std::string text) const;
-  [[noreturn]] void fail(const std::string& words, std::string_view remedy) const;
+  PostgresqlConnection::Result answer(Send&& send);
 
-  std::string location_;
+  PostgresqlConnection connection_;
   Patience::Duration patience_;
-  std::string name_;
-  std::vector<std::string> secrets_;
-  std::unique_ptr<pg_conn, Finish> connection_;
 };
 
 }  // namespace treadle::postgresql

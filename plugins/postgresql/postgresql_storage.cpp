@@ -18,7 +18,6 @@ using storages::stored;
 namespace {
 
 // A server is restarted in seconds, by a fail-over in half a minute.
-constexpr Patience::Duration kServerPatience{60};
 
 // Two processes that make the tables at once do it one after the other; "IF NOT EXISTS" alone does
 // not see what another transaction is about to make. The number is any that others do not use.

@@ -20,8 +20,8 @@ struct Remedy {
   const char* text;
 };
 constexpr std::array kRemedies{
-    Remedy{SQLITE_FULL, "make room on the disk: what the study had is kept"},
-    Remedy{SQLITE_IOERR, "look at the disk; what the study had is kept where it can be read"},
+    Remedy{SQLITE_FULL, "make room on the disk: what was kept before is still there"},
+    Remedy{SQLITE_IOERR, "look at the disk; what was kept before is there where it can be read"},
     Remedy{SQLITE_READONLY,
            "make the database and its folder writable, or choose another location"},
     Remedy{SQLITE_PERM, "make the database and its folder writable, or choose another location"},
@@ -29,6 +29,8 @@ constexpr std::array kRemedies{
     Remedy{SQLITE_NOTADB, "the file is something else: choose another location"},
     Remedy{SQLITE_CORRUPT,
            "the database is damaged: what can be saved of it, `sqlite3 DATABASE .recover` prints"}};
+
+constexpr int kLargestValue = 1 << 26;  // bytes, in a database that is read
 
 [[noreturn]] void fail(sqlite3* database, const std::filesystem::path& path, int code) {
   const int primary = code & 0xFF;
@@ -40,6 +42,9 @@ constexpr std::array kRemedies{
   if (primary == SQLITE_IOERR)
     text += std::string(" (") + std::to_string(code) + ", errno " +
             std::to_string(database == nullptr ? 0 : sqlite3_system_errno(database)) + ")";
+  const int offset = database == nullptr ? -1 : sqlite3_error_offset(database);
+  if (offset >= 0)
+    text += " (at byte " + std::to_string(offset) + " of the statement)";
   const auto remedy = std::find_if(kRemedies.begin(), kRemedies.end(),
                                    [&](const Remedy& one) { return one.code == primary; });
   if (remedy != kRemedies.end())
@@ -95,6 +100,10 @@ bool SqliteStatement::step() {
   return code == SQLITE_ROW;
 }
 
+void SqliteStatement::reset() {
+  sqlite3_reset(statement_.get());  // its code is that of the last step()
+}
+
 std::int64_t SqliteStatement::integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }
@@ -115,17 +124,27 @@ void SqliteDatabase::Close::operator()(sqlite3* database) const noexcept {
   sqlite3_close_v2(database);
 }
 
-SqliteDatabase::SqliteDatabase(std::filesystem::path path) : path_(std::move(path)) {
-  expect_local_disk(path_);
+SqliteDatabase::SqliteDatabase(std::filesystem::path path, Access access) : path_(std::move(path)) {
+  const bool reads = access == Access::kRead;
+  if (reads && !std::filesystem::is_regular_file(path_))
+    throw StorageError(path_.string() + ": no such file; look at \"path\"");
+  if (!reads)
+    expect_local_disk(path_);
   sqlite3* database = nullptr;
-  // Without a mutex: one call at a time is what a storage is promised.
-  const int code = sqlite3_open_v2(
-      path_.c_str(), &database,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-      nullptr);
+  // Without a mutex: its users promise one call at a time.
+  const int code =
+      sqlite3_open_v2(path_.c_str(), &database,
+                      (reads ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
+                          SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                      nullptr);
   database_.reset(database);
   if (code != SQLITE_OK)
     fail(database, path_, code);
+  if (reads) {
+    sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    sqlite3_limit(database, SQLITE_LIMIT_LENGTH, kLargestValue);
+  }
   // No sqlite3_busy_timeout(): SQLite would not wait wherever it may be busy, and then for too long
   // at once. Whoever called tries the whole transaction again.
 }

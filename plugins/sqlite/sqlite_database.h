@@ -28,11 +28,16 @@ class SqliteStatement {
 
   /// Goes to the next row. False behind the last one, by when everything has been done.
   bool step();
+  /// Back to before the first row; values stay bound.
+  void reset();
 
   // Of the row, columns from 0.
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::optional<std::string> text(int column) const;
+
+  /// For loops over many values.
+  sqlite3_stmt* handle() const { return statement_.get(); }
 
  private:
   struct Finalize {
@@ -51,8 +56,11 @@ class SqliteStatement {
 /// to do, or SqliteBusy. Not thread-safe.
 class SqliteDatabase {
  public:
-  /// Opens or creates it.
-  explicit SqliteDatabase(std::filesystem::path path);
+  enum class Access : std::uint8_t { kCreate, kRead };
+
+  /// Opens or creates it, on a local disk. With kRead it must exist, on any disk, and is not
+  /// written to; it may be a stranger's.
+  explicit SqliteDatabase(std::filesystem::path path, Access access = Access::kCreate);
 
   template <typename... Values>
   SqliteStatement query(std::string_view sql, const Values&... values) {
@@ -71,6 +79,8 @@ class SqliteDatabase {
 
   /// Takes back what a transaction has done; nothing outside of one.
   void rollback() noexcept;
+
+  const std::filesystem::path& path() const { return path_; }
 
  private:
   struct Close {
