@@ -92,6 +92,7 @@ table::TableColumns PostgresqlSource::do_open() {
   });
   table::TableColumns columns;
   columns.names = names_;
+  columns.keys = keys_;
   columns.place = do_shown();
   columns.no_rows = do_shown() + ": there is no row";
   return columns;

@@ -78,6 +78,7 @@ table::TableColumns SqliteSource::do_open() {
   });
   table::TableColumns columns;
   columns.names = names_;
+  columns.keys = keys_;
   columns.place = do_shown();
   columns.no_rows = do_shown() + ": there is no row";
   return columns;
