@@ -88,7 +88,8 @@ PostgresqlConnection::Result PostgresqlSource::run(const std::string& sql,
 table::TableColumns PostgresqlSource::do_open() {
   patiently([&] {
     describe();
-    rows_ = table::QueryRows(query_.options.identity() + nlohmann::json(names_).dump(), key_columns());
+    rows_ =
+        table::QueryRows(query_.options.identity() + nlohmann::json(names_).dump(), key_columns());
   });
   table::TableColumns columns;
   columns.names = names_;
@@ -99,9 +100,8 @@ table::TableColumns PostgresqlSource::do_open() {
 }
 
 std::vector<PostgresqlSource::QueryColumn> PostgresqlSource::columns_of(const std::string& sql) {
-  connection_.ask([&](PGconn* connection) {
-    return PQsendPrepare(connection, "", sql.c_str(), 0, nullptr);
-  });
+  connection_.ask(
+      [&](PGconn* connection) { return PQsendPrepare(connection, "", sql.c_str(), 0, nullptr); });
   const auto described =
       connection_.ask([](PGconn* connection) { return PQsendDescribePrepared(connection, ""); });
   const auto parameters = static_cast<std::size_t>(PQnparams(described.get()));
@@ -139,8 +139,9 @@ void PostgresqlSource::find_primary_key() {
   for (int row = 0; row < PQntuples(result.get()); ++row)
     keys_.emplace_back(field(result.get(), row, 0));
   if (keys_.empty())
-    throw DataError(do_shown() + ": has no primary key, so its rows have no order; give the columns "
-                                 "that order them as \"order_by\"");
+    throw DataError(do_shown() +
+                    ": has no primary key, so its rows have no order; give the columns "
+                    "that order them as \"order_by\"");
 }
 
 void PostgresqlSource::describe() {
@@ -178,8 +179,8 @@ std::string PostgresqlSource::statement() const {
   }
   std::string order;
   for (const std::string& key : keys_) {
-    const auto at = static_cast<std::size_t>(std::find(names_.begin(), names_.end(), key) -
-                                             names_.begin());
+    const auto at =
+        static_cast<std::size_t>(std::find(names_.begin(), names_.end(), key) - names_.begin());
     order += (order.empty() ? "" : ", ") + inner_name(at);
   }
   const std::string from = query_.options.query.empty()

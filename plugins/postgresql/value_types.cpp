@@ -15,22 +15,19 @@ struct KnownType {
 };
 
 // OIDs of built-in types never change: src/include/catalog/pg_type.dat.
-constexpr std::array kKnown{KnownType{16, Reading::kBoolean, nullptr},
-                            KnownType{20, Reading::kInteger, nullptr},
-                            KnownType{21, Reading::kInteger, nullptr},
-                            KnownType{23, Reading::kInteger, nullptr},
-                            KnownType{26, Reading::kInteger, "int8"},      // oid
-                            KnownType{700, Reading::kFloat, nullptr},
-                            KnownType{701, Reading::kDouble, nullptr},
-                            KnownType{1700, Reading::kDouble, "float8"},   // numeric
-                            KnownType{1082, Reading::kDate, nullptr},
-                            KnownType{1114, Reading::kTimestamp, nullptr},
-                            KnownType{1184, Reading::kTimestamp, nullptr},  // with time zone
-                            KnownType{1083, Reading::kText, "text"},        // time
-                            KnownType{114, Reading::kText, "text"},         // json
-                            KnownType{3802, Reading::kText, "text"},        // jsonb
-                            KnownType{2950, Reading::kText, "text"},        // uuid
-                            KnownType{18, Reading::kText, "text"}};         // "char"
+constexpr std::array kKnown{
+    KnownType{16, Reading::kBoolean, nullptr},     KnownType{20, Reading::kInteger, nullptr},
+    KnownType{21, Reading::kInteger, nullptr},     KnownType{23, Reading::kInteger, nullptr},
+    KnownType{26, Reading::kInteger, "int8"},  // oid
+    KnownType{700, Reading::kFloat, nullptr},      KnownType{701, Reading::kDouble, nullptr},
+    KnownType{1700, Reading::kDouble, "float8"},  // numeric
+    KnownType{1082, Reading::kDate, nullptr},      KnownType{1114, Reading::kTimestamp, nullptr},
+    KnownType{1184, Reading::kTimestamp, nullptr},  // with time zone
+    KnownType{1083, Reading::kText, "text"},        // time
+    KnownType{114, Reading::kText, "text"},         // json
+    KnownType{3802, Reading::kText, "text"},        // jsonb
+    KnownType{2950, Reading::kText, "text"},        // uuid
+    KnownType{18, Reading::kText, "text"}};         // "char"
 
 constexpr std::int64_t kSecondsAt2000 = 946'684'800;  // since 1970
 constexpr std::int64_t kMicroseconds = 1'000'000;
@@ -57,9 +54,8 @@ std::string cast(Reading reading, std::uint32_t type, const std::string& name) {
 }
 
 std::int64_t integer_of(std::string_view bytes) {
-  std::uint64_t value = bytes.empty() || (static_cast<unsigned char>(bytes[0]) & 0x80U) == 0
-                            ? 0
-                            : ~std::uint64_t{0};
+  std::uint64_t value =
+      bytes.empty() || (static_cast<unsigned char>(bytes[0]) & 0x80U) == 0 ? 0 : ~std::uint64_t{0};
   for (const char byte : bytes)
     value = value << 8U | static_cast<unsigned char>(byte);
   return static_cast<std::int64_t>(value);

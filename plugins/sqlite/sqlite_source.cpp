@@ -92,7 +92,8 @@ std::string SqliteSource::ordered_table(SqliteDatabase& database) {
   SqliteStatement view = database.query(
       "SELECT 1 FROM sqlite_master WHERE type = 'view' AND name = ?", std::string_view(name));
   if (view.step())
-    throw DataError(do_shown() + ": is a view, whose rows have no order of their own; give the "
+    throw DataError(do_shown() +
+                    ": is a view, whose rows have no order of their own; give the "
                     "columns that order them as \"order_by\"");
   SqliteStatement row = database.query(
       "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", std::string_view(name));
@@ -127,17 +128,18 @@ void SqliteSource::prepare() {
                       did_you_mean(key, names_));
     is_key[static_cast<std::size_t>(found - names_.begin())] = true;
     // By bytes: two texts that a collation takes for the same would have no order.
-    order += (order.empty() ? " ORDER BY " : ", ") + table::quoted_identifier(key) +
-             " COLLATE BINARY";
+    order +=
+        (order.empty() ? " ORDER BY " : ", ") + table::quoted_identifier(key) + " COLLATE BINARY";
   }
   const std::string from = is_query ? "SELECT * FROM (\n" + text + "\n)" : text;
   if (order.empty())
     order = " ORDER BY rowid";
   statement_.emplace(database_->query(from + order + " LIMIT -1 OFFSET ?" +
                                       std::to_string(query_.options.parameters.size() + 1)));
-  rows_ = table::QueryRows(query_.options.identity() + nlohmann::json(names_).dump(
-                               -1, ' ', true, nlohmann::json::error_handler_t::replace),
-                           std::move(is_key));
+  rows_ = table::QueryRows(
+      query_.options.identity() +
+          nlohmann::json(names_).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace),
+      std::move(is_key));
 }
 
 void SqliteSource::bind(SqliteStatement& statement) const {
@@ -251,8 +253,7 @@ void SqliteSource::give_row(RowSink& sink) {
         break;
       }
       case SQLITE_TEXT: {
-        const auto* const bytes =
-            reinterpret_cast<const char*>(sqlite3_column_text(row, index));
+        const auto* const bytes = reinterpret_cast<const char*>(sqlite3_column_text(row, index));
         const auto size = static_cast<std::size_t>(sqlite3_column_bytes(row, index));
         const std::string_view value(bytes == nullptr ? "" : bytes, size);
         rows_.text(column, value);

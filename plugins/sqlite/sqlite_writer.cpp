@@ -100,11 +100,11 @@ void SqliteWriter::make_table(const std::vector<Column>& columns) {
     return;
   std::string declared;
   for (const Column& column : columns)
-    declared += (declared.empty() ? "" : ", ") + table::quoted_identifier(column.name) + " " +
-                sql_type(column.type) +
-                (column.type == Column::Type::kInteger || column.type == Column::Type::kText
-                     ? " NOT NULL"
-                     : "");
+    declared +=
+        (declared.empty() ? "" : ", ") + table::quoted_identifier(column.name) + " " +
+        sql_type(column.type) +
+        (column.type == Column::Type::kInteger || column.type == Column::Type::kText ? " NOT NULL"
+                                                                                     : "");
   database_->run("CREATE TABLE " + name + " (" + declared + ")");
 }
 

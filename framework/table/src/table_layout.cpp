@@ -12,7 +12,6 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-
 namespace treadle::table {
 namespace {
 

@@ -1,7 +1,5 @@
 #include "sqlite_storage.h"
 
-#include <sqlite3.h>
-
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -16,6 +14,8 @@
 #include <treadle/testing/search/storage_contract.h>
 #include <treadle/testing/search/wrong_system_calls.h>
 #include <treadle/testing/support/scratch_folder.h>
+
+#include "database_by_hand.h"
 
 namespace treadle::sqlite {
 namespace {
@@ -54,23 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
 class SqliteStudies : public ::testing::Test {
  protected:
   /// By SQLite itself, as anybody would.
-  std::string by_hand(const std::string& sql) const {
-    sqlite3* database = nullptr;
-    std::string got;
-    sqlite3_open(path_.c_str(), &database);
-    const auto append = [](void* to, int count, char** values, char**) {
-      for (int i = 0; i < count; ++i)
-        *static_cast<std::string*>(to) += std::string(values[i] ? values[i] : "NULL") + "|";
-      return 0;
-    };
-    char* error = nullptr;
-    sqlite3_exec(database, sql.c_str(), append, &got, &error);
-    if (error != nullptr)
-      got = error;
-    sqlite3_free(error);
-    sqlite3_close(database);
-    return got;
-  }
+  std::string by_hand(const std::string& sql) const { return run_by_hand(path_, sql); }
   std::string error() const {
     try {
       make(path_)->studies();
