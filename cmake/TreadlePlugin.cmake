@@ -1,4 +1,5 @@
-# treadle_add_plugin([NAME <name>] [PCH tensor|nn|none] [USES graph|table...] [LINK <target>...]
+# treadle_add_plugin([NAME <name>] [PCH tensor|nn|none] [USES graph|table...] [REQUIRES <requirement>...]
+#                    [LINK <target>...]
 #                    [TEST_LINK <target>...] [TEST_LABELS <label>...] [TEST_AT_LANDING <pattern>...])
 #   The folder is the plugin: its *.cpp are the sources, its *.schema.json and plugin.json the manifest,
 #   its test/*_test.cpp the tests. NAME, or else the folder's name, is the library's name (<name>.so) and the
@@ -12,9 +13,15 @@
 #   - exports the entry and nothing else, and fails at link time when a symbol is missing.
 #   Tests get TREADLE_PLUGIN_FOLDER: where its source lies, for PluginUnderTest and source_path().
 #
+# REQUIRES lists libraries of the system, each as <header>:<library>:<Debian package>[:<folder>], where <folder> is the
+# one below an include folder that <header> may lie in: REQUIRES libpq-fe.h:pq:libpq-dev:postgresql. The plugin is linked
+# to them and sees their headers. Where one is missing, the plugin is left out: a message names what was not found and
+# the package, no target is defined, and nothing else changes. Commands after treadle_add_plugin() that need its targets
+# stand in if(TARGET treadle-plugin-<name>).
+#
 # PCH is the precompiled header the sources are compiled with (default: tensor). LINK is for other libraries;
-# `USES graph` for plugins that build model graphs themselves, `USES table` for sources of tables. The targets of all plugins are in the global property
-# TREADLE_PLUGIN_TARGETS. What differs outside Treadle's tree is in TreadlePluginProject.cmake.
+# `USES graph` for plugins that build model graphs themselves, `USES table` for sources of tables. The targets of all
+# plugins are in the global property TREADLE_PLUGIN_TARGETS. What differs outside Treadle's tree is in TreadlePluginProject.cmake.
 
 include(GNUInstallDirs)
 
@@ -80,8 +87,61 @@ function(treadle_plugin_notes target folder)
   target_sources(${target} PRIVATE "${notes}")
 endfunction()
 
+# treadle_find_requirements(<prefix> <what> <requirement>...): finds libraries of the system as REQUIRES of
+# treadle_add_plugin() lists them. Sets <prefix>_FOUND, <prefix>_HEADERS (folders) and <prefix>_LIBRARIES; where one is
+# missing, a message names it, what is skipped for it and its Debian package.
+function(treadle_find_requirements prefix what)
+  set(missing "")
+  set(packages "")
+  set(headers "")
+  set(libraries "")
+  foreach(requirement IN LISTS ARGN)
+    if(NOT requirement MATCHES "^([^:]+):([^:]+):([^:]+)(:([^:]+))?$")
+      message(FATAL_ERROR "${what}: expected a requirement <header>:<library>:<Debian package>[:<folder>], "
+                          "got \"${requirement}\"")
+    endif()
+    set(header "${CMAKE_MATCH_1}")
+    set(library "${CMAKE_MATCH_2}")
+    set(package "${CMAKE_MATCH_3}")
+    set(folder "${CMAKE_MATCH_5}")
+    # Cached by the name of header and library, so plugins that require the same library share the answer.
+    string(MAKE_C_IDENTIFIER "TREADLE_HEADER_${header}" header_variable)
+    string(MAKE_C_IDENTIFIER "TREADLE_LIBRARY_${library}" library_variable)
+    find_path(${header_variable} "${header}" PATH_SUFFIXES ${folder})
+    find_library(${library_variable} "${library}")
+    mark_as_advanced(${header_variable} ${library_variable})
+    set(package_lacks FALSE)
+    if(NOT ${header_variable})
+      list(APPEND missing "${header}")
+      set(package_lacks TRUE)
+    endif()
+    if(NOT ${library_variable})
+      list(APPEND missing "lib${library}")
+      set(package_lacks TRUE)
+    endif()
+    if(package_lacks)
+      list(APPEND packages "${package}")
+    endif()
+    list(APPEND headers "${${header_variable}}")
+    list(APPEND libraries "${${library_variable}}")
+  endforeach()
+  set(found TRUE)
+  if(missing)
+    set(found FALSE)
+    list(REMOVE_DUPLICATES packages)
+    list(JOIN missing ", " missing)
+    list(JOIN packages ", " packages)
+    message(STATUS "${what}: skipped, ${missing} not found; install ${packages} (names of Debian packages)")
+  endif()
+  list(REMOVE_DUPLICATES headers)
+  list(REMOVE_DUPLICATES libraries)
+  set(${prefix}_FOUND ${found} PARENT_SCOPE)
+  set(${prefix}_HEADERS "${headers}" PARENT_SCOPE)
+  set(${prefix}_LIBRARIES "${libraries}" PARENT_SCOPE)
+endfunction()
+
 function(treadle_add_plugin)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;PCH" "USES;LINK;TEST_LINK;TEST_LABELS;TEST_AT_LANDING")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;PCH" "USES;REQUIRES;LINK;TEST_LINK;TEST_LABELS;TEST_AT_LANDING")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "treadle_add_plugin: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -94,6 +154,15 @@ function(treadle_add_plugin)
                         "call it otherwise: treadle_add_plugin(NAME my_plugin)")
   endif()
   set(target treadle-plugin-${name})
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  if(NOT folder)
+    set(folder "${name}")
+  endif()
+  treadle_find_requirements(required "${folder}" ${arg_REQUIRES})
+  if(NOT required_FOUND)
+    return()
+  endif()
+  list(APPEND arg_LINK ${required_LIBRARIES})
   if(NOT arg_PCH)
     set(arg_PCH tensor)
   endif()
@@ -113,6 +182,7 @@ function(treadle_add_plugin)
   add_library(${target}-objects OBJECT ${sources})
   target_link_libraries(${target}-objects PUBLIC ${libraries})
   target_include_directories(${target}-objects PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_include_directories(${target}-objects SYSTEM PUBLIC ${required_HEADERS})
   treadle_compile_as_plugin(${target}-objects)
   # A few sources at once (CMAKE_UNITY_BUILD): all of them take half a minute in the largest plugins, after each edit.
   set_target_properties(${target}-objects PROPERTIES UNITY_BUILD_BATCH_SIZE 5)
@@ -140,7 +210,6 @@ function(treadle_add_plugin)
         LINK ${target}-objects ${libraries} ${arg_TEST_LINK})
     if(TARGET ${target}-tests)
       add_dependencies(${target}-tests ${target})
-      file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
       target_compile_definitions(${target}-tests PRIVATE TREADLE_PLUGIN_FOLDER="${folder}")
     endif()
   endif()

@@ -68,8 +68,7 @@ std::string noted(const char* suite, const Offer& offer, const std::string& vari
 }
 
 json parameters_of(const Offer& offer) {
-  const auto given = subject().parameters.find(offer.name);
-  return given == subject().parameters.end() ? json::object() : given->second;
+  return testing::parameters_of(offer, subject().parameters);
 }
 
 /// Makes one as `T`.

@@ -41,8 +41,10 @@ std::map<std::string, Json> parameters_for(const PluginUnderTest& plugin,
                           "{\"my_component\": {\"path\": \"table.txt\"}}, got " +
                               describe_value(document->value())}});
   std::vector<std::string> offered;
-  for (const PluginUnderTest::Offer& offer : plugin.offers())
+  for (const PluginUnderTest::Offer& offer : plugin.offers()) {
     offered.push_back(offer.name);
+    offered.push_back(offer.interface_word + "/" + offer.name);
+  }
   std::vector<Problem> problems;
   for (const auto& [component, given] : document->value().items()) {
     const std::string pointer = child_pointer("", component);
@@ -55,7 +57,11 @@ std::map<std::string, Json> parameters_for(const PluginUnderTest& plugin,
                           "expected the parameters of " + quote_text(component) +
                               " as an object, got " + describe_value(given)});
     }
-    parameters[component] = given;
+    for (const PluginUnderTest::Offer& offer : plugin.offers()) {
+      const std::string full = offer.interface_word + "/" + offer.name;
+      if (component == offer.name || component == full)
+        parameters[full] = given;
+    }
   }
   if (!problems.empty())
     throw DocumentError(std::move(problems));
@@ -71,9 +77,9 @@ void expect_all_required(const PluginUnderTest& plugin,
   for (const PluginUnderTest::Offer& offer : plugin.offers()) {
     if (!offer.schema.is_object())
       continue;
-    const auto given = parameters.find(offer.name);
+    const Json given = testing::parameters_of(offer, parameters);
     for (const Json& key : offer.schema.value("required", Json::array())) {
-      if (given != parameters.end() && given->second.contains(key.get<std::string>()))
+      if (given.contains(key.get<std::string>()))
         continue;
       const std::string component = quote_text(offer.name);
       const std::string name = quote_text(key.get<std::string>());

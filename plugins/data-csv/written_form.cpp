@@ -140,8 +140,8 @@ CsvOptions as_written(CsvOptions options, const std::vector<std::string>& missin
       parameters["separator"] = std::string(1, *other);
     }
   }
-  if (options.header &&
-      (is_row_of_data(first_row(options, shown)) || is_like_its_rows(options, missing_values, shown))) {
+  if (options.header && (is_row_of_data(first_row(options, shown)) ||
+                         is_like_its_rows(options, missing_values, shown))) {
     options.header = false;
     parameters["header"] = false;
   }

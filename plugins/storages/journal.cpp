@@ -8,7 +8,7 @@
 #include <treadle/base/error.h>
 #include <treadle/base/json_text.h>
 
-#include "stored_text.h"
+#include <treadle/search/storage/stored_text.h>
 
 namespace treadle::storages {
 namespace {

@@ -9,9 +9,9 @@
 
 #include <treadle/search/study_storage.h>
 
-#include "boot_clock.h"
+#include <treadle/base/system/patience.h>
+#include <treadle/search/storage/boot_clock.h>
 #include "journal_file.h"
-#include "patience.h"
 
 namespace treadle::storages {
 

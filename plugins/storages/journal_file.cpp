@@ -11,8 +11,8 @@
 
 #include <treadle/base/error.h>
 
-#include "local_disk.h"
-#include "stored_text.h"
+#include <treadle/search/storage/local_disk.h>
+#include <treadle/search/storage/stored_text.h>
 
 namespace treadle::storages {
 namespace {

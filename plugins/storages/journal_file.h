@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "patience.h"
+#include <treadle/base/system/patience.h>
 
 namespace treadle::storages {
 

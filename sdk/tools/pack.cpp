@@ -287,9 +287,10 @@ json read_schema(const std::filesystem::path& path, const InterfaceTable& interf
 }
 
 /// Gives each component the parameters that contract.json, beside plugin.json, has for it: those
-/// that `plugins check --contract` makes it from, where its schema requires some.
+/// that `plugins check --contract` makes it from, where its schema requires some. Components of one
+/// name differ by their interface: "sqlite" is all of them, "data/sqlite" one.
 void add_contract(const std::filesystem::path& path, std::vector<json*> components,
-                  std::vector<Problem>& problems) {
+                  const InterfaceTable& interfaces, std::vector<Problem>& problems) {
   const std::shared_ptr<Document> document = read_object(path, problems);
   if (!document)
     return;
@@ -298,7 +299,9 @@ void add_contract(const std::filesystem::path& path, std::vector<json*> componen
     const std::string pointer = child_pointer("", name);
     bool is_offered = false;
     for (json* component : components) {
-      if ((*component)["name"] != name)
+      const std::string own = (*component)["name"];
+      const std::string word(interfaces.word((*component)["interface"].get<std::string>()));
+      if (name != own && name != word + "/" + own)
         continue;
       is_offered = true;
       (*component)["contract"] = parameters;
@@ -348,7 +351,7 @@ PackedManifest pack_manifest(const std::filesystem::path& plugin_json,
     std::vector<json*> offered;
     for (auto& [key, component] : components)
       offered.push_back(&component);
-    add_contract(contract, std::move(offered), packed.problems);
+    add_contract(contract, std::move(offered), interfaces, packed.problems);
   }
   json list = json::array();
   for (auto& [key, component] : components)

@@ -193,8 +193,8 @@ TableProfile profile_table(TableSource& source, const std::vector<std::string>& 
   const TableColumns& columns = source.columns();
   const auto count = static_cast<std::int64_t>(columns.names.size());
   if (count > kMostColumns) {
-    throw DataError(columns.place + ": there are " + std::to_string(count) +
-                    " columns; at most " + std::to_string(kMostColumns) + " can be read");
+    throw DataError(columns.place + ": there are " + std::to_string(count) + " columns; at most " +
+                    std::to_string(kMostColumns) + " can be read");
   }
   ProfileSink sink(source, columns.names.size(), missing_values);
   source.read(sink);

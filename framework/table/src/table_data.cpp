@@ -41,8 +41,7 @@ class TableData::Contents {
 
 void TableData::Contents::open(std::unique_ptr<TableSource> source, MakeSource make,
                                const OpenRequest& request) {
-  Table table =
-      read_table(*source, options_, request, description_ ? &*description_ : nullptr);
+  Table table = read_table(*source, options_, request, description_ ? &*description_ : nullptr);
   source_ = std::move(source);
   table.matrices.describe_row = [places = source_, kept = table.positions](std::int64_t row) {
     return places->place_of(kept->position_of(row));
@@ -93,7 +92,8 @@ void TableData::do_open(const OpenRequest& request) {
   if (request.purpose != OpenRequest::Purpose::kTrain && !is_trained)
     throw ContractViolation("a table to evaluate or predict needs the state of a training");
   const SourceUse use = is_trained ? SourceUse::kTrained : SourceUse::kTraining;
-  contents_->open(do_source(use), [this, use] { return do_source(use); }, request);
+  contents_->open(
+      do_source(use), [this, use] { return do_source(use); }, request);
 }
 
 const DataSpec& TableData::do_spec() const {

@@ -12,7 +12,6 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-
 namespace treadle::table {
 namespace {
 
@@ -77,6 +76,15 @@ class ColumnFinder {
   }
 
   bool is_used(std::size_t index) const { return !uses_[index].empty(); }
+  /// Whether a parameter makes an input of it without deciding which columns are inputs.
+  bool is_named(std::size_t column, const TableOptions& options) const {
+    const auto names_it = [&](const std::vector<ColumnName>& list, const char* key) {
+      return std::any_of(list.begin(), list.end(), [&](const ColumnName& name) {
+        return index(name, key) == static_cast<std::int64_t>(column);
+      });
+    };
+    return names_it(options.categorical, "categorical") || names_it(options.dates, "dates");
+  }
 
   [[noreturn]] void fail(const std::string& message) const {
     throw DataError(columns_.place + ": " + message);
@@ -267,10 +275,12 @@ TableLayout training_layout(const TableOptions& options, const TableColumns& col
       finder.fail("column " + std::to_string(nameless) +
                   " has no name; give it one, or say in \"columns\" which columns to use");
     }
+    const auto holds = [](const std::vector<std::string>& list, const std::string& name) {
+      return std::find(list.begin(), list.end(), name) != list.end();
+    };
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const bool is_in_use =
-          std::find(columns_in_use.begin(), columns_in_use.end(), names[i]) != columns_in_use.end();
-      if (!finder.is_used(i) && !is_in_use)
+      const bool is_key = holds(columns.keys, names[i]) && !finder.is_named(i, options);
+      if (!finder.is_used(i) && !is_key && !holds(columns_in_use, names[i]))
         layout.features.push_back({names[i], static_cast<std::int64_t>(i)});
     }
   }

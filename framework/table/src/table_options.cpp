@@ -50,8 +50,7 @@ TargetOption target_option(const Config& config, const Json& value) {
 
 }  // namespace
 
-TableOptions::TableOptions(const Config& config)
-    : in_memory(config.get_or("in_memory", true)) {
+TableOptions::TableOptions(const Config& config) : in_memory(config.get_or("in_memory", true)) {
   const Json& json = config.json();
   missing_values = config.get_or("missing_values", missing_values);
   if (config.has("target")) {

@@ -1,6 +1,8 @@
 #include "journal.h"
 
+#include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -9,14 +11,44 @@
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
+#include <treadle/testing/plugin/plugin_under_test.h>
+#include <treadle/testing/search/local_storage_contract.h>
+#include <treadle/testing/search/storage_contract.h>
+#include <treadle/testing/search/wrong_system_calls.h>
 #include <treadle/testing/support/scratch_folder.h>
-
-#include "made.h"
 
 namespace treadle::storages {
 namespace {
 
+using testing::CaseName;
+using testing::LocalStorageCase;
+using testing::LocalStorageContract;
 using testing::ScratchFolder;
+using testing::StorageCase;
+using testing::StorageContract;
+
+constexpr double kLong = 1000;  // seconds: a lease that passes in no test
+
+std::unique_ptr<StudyStorage> make(const std::filesystem::path& path) {
+  static const testing::PluginUnderTest plugin(TREADLE_PLUGIN_FOLDER);
+  return plugin.make<StudyStorage>("journal", {{"location", path.string()}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Journal, StorageContract,
+                         ::testing::Values(StorageCase{"Journal",
+                                                       [](const std::filesystem::path& folder) {
+                                                         return make(folder / "studies");
+                                                       }}),
+                         CaseName());
+
+INSTANTIATE_TEST_SUITE_P(Journal, LocalStorageContract,
+                         ::testing::Values(LocalStorageCase{
+                             "Journal",
+                             [](const std::filesystem::path& path,
+                                double patience) -> std::unique_ptr<StudyStorage> {
+                               return std::make_unique<Journal>(path, Patience::Duration(patience));
+                             }}),
+                         CaseName());
 
 class JournalStorage : public ::testing::Test {
  protected:
@@ -28,7 +60,7 @@ class JournalStorage : public ::testing::Test {
   void write(const std::string& text) const { std::ofstream(path_) << text; }
   std::string error() const {
     try {
-      make("journal", path_)->studies();
+      make(path_)->studies();
     } catch (const StorageError& thrown) {
       return thrown.what();
     }
@@ -36,7 +68,7 @@ class JournalStorage : public ::testing::Test {
   }
   /// A study whose job 0 A has ended.
   void given_study() const {
-    const auto storage = make("journal", path_);
+    const auto storage = make(path_);
     storage->create("study", {{"trials", 3}});
     storage->claim("study", 0, "A", 100);
     storage->finish("study", 0, "A", 7);
@@ -47,7 +79,7 @@ class JournalStorage : public ::testing::Test {
 };
 
 TEST_F(JournalStorage, HasALineForEachChange) {
-  const auto storage = make("journal", path_);
+  const auto storage = make(path_);
   storage->create("iris", {{"trials", 3}});
   storage->create("iris", 2);
   storage->claim("iris", 0, "A", 100);
@@ -83,7 +115,7 @@ TEST_F(JournalStorage, ALastLineThatWasCutOffIsTakenBack) {
   const std::size_t last_line = whole.rfind('\n', whole.size() - 2) + 1;
   for (std::size_t size = 0; size < whole.size(); ++size) {
     write(whole.substr(0, size));
-    const auto storage = make("journal", path_);
+    const auto storage = make(path_);
     storage->create("study", {{"trials", 3}});
     EXPECT_EQ(storage->results("study", 0).size(), 0U) << size;
     EXPECT_EQ(storage->finish("study", 0, "A", 7), size >= last_line) << size;
@@ -98,7 +130,7 @@ TEST_F(JournalStorage, ALastLineWithoutItsBytesIsTakenBack) {
   const std::string whole = text();
   write(whole + std::string(100, '\0') + "\n");
 
-  EXPECT_EQ(make("journal", path_)->results("study", 0).size(), 1U);
+  EXPECT_EQ(make(path_)->results("study", 0).size(), 1U);
   EXPECT_EQ(text(), whole);
 }
 
@@ -172,7 +204,7 @@ TEST_F(JournalStorage, AJobWhoseResultWasDeletedIsDoneAgain) {
   std::string whole = text();
   write(whole.substr(0, whole.rfind('\n', whole.size() - 2) + 1));
 
-  const auto storage = make("journal", path_);
+  const auto storage = make(path_);
   EXPECT_TRUE(storage->claim("study", 0, "A", 100));
   EXPECT_TRUE(storage->finish("study", 0, "A", 7));
 }
@@ -208,7 +240,7 @@ TEST_F(JournalStorage, LeasesOfAnotherBootHavePassed) {
       "{\"op\":\"lease\",\"study\":\"study\",\"job\":0,\"worker\":\"A\",\"boot\":\"another\","
       "\"until\":1e12}\n");
 
-  EXPECT_TRUE(make("journal", path_)->claim("study", 0, "B", 100));
+  EXPECT_TRUE(make(path_)->claim("study", 0, "B", 100));
 }
 
 }  // namespace

@@ -99,6 +99,21 @@ TEST_F(PackTest, GivesComponentsTheParametersThatTheyAreTestedWith) {
   EXPECT_EQ(components.at(1)["contract"], json::parse(R"({"rate": 0.5})"));
 }
 
+TEST_F(PackTest, TellsComponentsOfOneNameApartByTheirInterface) {
+  given("plugin.json", kPlugin);
+  given("sgd.schema.json", kSchema);
+  given("sgd_writer.schema.json",
+        R"({"x-treadle-interface": "writer", "x-treadle-name": "sgd", "description": "d",
+            "type": "object", "properties": {}})");
+  std::ofstream(folder_ / "contract.json") << R"({"writer/sgd": {"path": "a"}})";
+
+  const json components = pack().manifest["components"];
+
+  ASSERT_EQ(components.size(), 2U);
+  for (const json& component : components)
+    EXPECT_EQ(component.contains("contract"), component["interface"] == "treadle.writer/0");
+}
+
 TEST_F(PackTest, SaysWhatIsWrongWithThoseParameters) {
   given("plugin.json", kPlugin);
   given("sgd.schema.json", kSchema);

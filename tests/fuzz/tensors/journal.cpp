@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 using storages::Journal;
 
-constexpr storages::Patience::Duration kAtOnce{0};
+constexpr Patience::Duration kAtOnce{0};
 constexpr const char* kOurStudy = "a study that no stranger has";
 constexpr const char* kOurWorker = "a worker that no stranger is";
 

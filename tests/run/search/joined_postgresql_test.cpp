@@ -12,8 +12,8 @@
 namespace treadle::testing {
 namespace {
 
-using storages::SharedServer;
-using storages::TestServer;
+using postgresql::SharedServer;
+using postgresql::TestServer;
 
 std::string reason_to_skip() {
   return TestServer::programs()

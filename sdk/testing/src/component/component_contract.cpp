@@ -41,13 +41,11 @@ std::vector<ComponentCase> components_of(const std::filesystem::path& folder,
   const auto plugin = std::make_shared<const PluginUnderTest>(folder);
   std::vector<ComponentCase> cases;
   for (const PluginUnderTest::Offer& offer : plugin->offers()) {
-    const auto given = parameters.find(offer.name);
     cases.push_back({offer.interface_word + "_" + offer.name,
                      [plugin, offer, context](const nlohmann::json& chosen) {
                        return plugin->make_component(offer, chosen, context);
                      },
-                     offer.schema,
-                     given == parameters.end() ? nlohmann::json::object() : given->second});
+                     offer.schema, parameters_of(offer, parameters)});
   }
   return cases;
 }

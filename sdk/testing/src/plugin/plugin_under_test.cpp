@@ -67,10 +67,11 @@ PluginUnderTest::PluginUnderTest(const Library& library) {
   const OpenedPlugin plugin = open_plugin(library.file);
   add_interfaces(plugin.manifest.value("interfaces", nlohmann::json::array()));
   for (const nlohmann::json& component : plugin.manifest.at("components")) {
-    schemas_[Key(component.at("interface").get<std::string>(),
-                 component.at("name").get<std::string>())] = component.at("schema");
+    const Key key(component.at("interface").get<std::string>(),
+                  component.at("name").get<std::string>());
+    schemas_[key] = component.at("schema");
     if (const auto given = component.find("contract"); given != component.end())
-      contract_parameters_[component.at("name").get<std::string>()] = *given;
+      contract_parameters_[std::string(interfaces_.word(key.first)) + "/" + key.second] = *given;
   }
   run(plugin.entry);
 }
@@ -174,6 +175,14 @@ FoundComponent PluginUnderTest::find(std::string_view word, std::string_view nam
   if (const InstalledPlugins::Entry* const entry = InstalledPlugins::find(key.first, name))
     return {std::make_shared<const nlohmann::json>(entry->schema), std::string(name), ""};
   return {nullptr, "", nobody_has(name)};
+}
+
+nlohmann::json parameters_of(const PluginUnderTest::Offer& offer,
+                             const std::map<std::string, nlohmann::json>& parameters) {
+  auto given = parameters.find(offer.interface_word + "/" + offer.name);
+  if (given == parameters.end())
+    given = parameters.find(offer.name);
+  return given == parameters.end() ? nlohmann::json::object() : given->second;
 }
 
 std::shared_ptr<ComponentLoader> PluginUnderTest::own_components() {

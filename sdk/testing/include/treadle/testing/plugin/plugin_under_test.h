@@ -82,7 +82,8 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
   /// The parameters after checking, with every default in place.
   nlohmann::json completed(std::string_view name, nlohmann::json parameters = {}) const;
 
-  /// The parameters in a library's contract.json, by component: those that a schema requires.
+  /// The parameters in a library's contract.json, by component ("data/csv"): those that a schema
+  /// requires.
   const std::map<std::string, nlohmann::json>& contract_parameters() const {
     return contract_parameters_;
   }
@@ -113,5 +114,10 @@ class PluginUnderTest final : private Registrar, private SchemaIndex {
   std::map<Key, ComponentFactory> factories_;
   const PluginRegistry registry_{own_components()};
 };
+
+/// Those of `parameters` that belong to a component: by its interface and name ("data/sqlite"), or
+/// by its name alone ("sqlite"); none: an empty object.
+nlohmann::json parameters_of(const PluginUnderTest::Offer& offer,
+                             const std::map<std::string, nlohmann::json>& parameters);
 
 }  // namespace treadle::testing
