@@ -1,0 +1,7 @@
+#include <treadle/plugin.h>
+
+#include "parquet_writer.h"
+
+TREADLE_PLUGIN(registrar) {
+  registrar.add<treadle::parquet::ParquetWriter>("parquet");
+}
