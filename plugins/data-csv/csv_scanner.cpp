@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "number_text.h"
+#include <treadle/table/number_text.h>
 
 namespace treadle::csv {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kLongestRow = std::size_t{64} << 20;
 // Zeros behind what has been read: the end is seen without comparing, and numbers may be read
 // ahead.
-constexpr std::size_t kPadding = 2 * kReadAhead;
+constexpr std::size_t kPadding = 2 * table::kReadAhead;
 
 /// Files that people take for CSV, by their first bytes.
 struct ForeignFormat {
@@ -162,14 +162,28 @@ void CsvScanner::fill() {
       throw DataError(shown_ + ": cannot be read: " + reason());
     at_end_of_file_ = count == 0;
     end_ += count;
+    offset_ += count;
   }
-  if (at_end_of_file_ && end_ > begin_ && end_[-1] != '\n' && end_[-1] != '\r')
+  if (at_end_of_file_ && end_ > begin_ && end_[-1] != '\n' && end_[-1] != '\r') {
     *end_++ = '\n';
+    ++offset_;
+  }
   std::memset(end_, 0, kPadding - 1);
   find_bad_byte();
 }
 
 void CsvScanner::more() {
+  lines_in_quotes_ = 0;
+  fill();
+}
+
+void CsvScanner::go_to(std::int64_t offset, std::int64_t line) {
+  if (::lseek(descriptor_, offset, SEEK_SET) < 0)
+    throw DataError(shown_ + ": cannot be read again: " + reason());
+  begin_ = end_ = buffer_.data();
+  at_end_of_file_ = false;
+  offset_ = offset;
+  line_ = line;
   lines_in_quotes_ = 0;
   fill();
 }

@@ -68,6 +68,11 @@ class CsvScanner {
   bool ends_field(char c) const { return ends_field_[static_cast<unsigned char>(c)]; }
   /// The line the current row starts in, from 1.
   std::int64_t line() const { return line_; }
+  /// The byte of the file that it starts at.
+  std::int64_t offset() const { return offset_ - (end_ - begin_); }
+  /// Goes on at a row that starts at byte `offset`, in `line`. Expects a file that can be read
+  /// again.
+  void go_to(std::int64_t offset, std::int64_t line);
   const std::string& shown() const { return shown_; }
 
   [[noreturn]] void fail(const std::string& message) const;
@@ -85,6 +90,7 @@ class CsvScanner {
   std::array<bool, 256> ends_field_{};  // separator, line ends and NUL
   int descriptor_ = -1;
   bool at_end_of_file_ = false;
+  std::int64_t offset_ = 0;  // of end_ in the file
   std::vector<char> buffer_;
   char* begin_ = nullptr;      // of the current row
   char* end_ = nullptr;        // of what has been read; followed by zeros

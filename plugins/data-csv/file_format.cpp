@@ -7,9 +7,9 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/table/number_text.h>
 
 #include "csv_scanner.h"
-#include "number_text.h"
 
 namespace treadle::csv {
 namespace {
@@ -54,7 +54,7 @@ bool looks_like_data(const std::vector<std::string>& names) {
   bool has_fraction = false;
   for (const std::string& name : names) {
     double value = 0;
-    if (!read_whole_number(name, value))
+    if (!table::read_whole_number(name, value))
       return false;
     has_fraction = has_fraction || std::floor(value) != value;
   }

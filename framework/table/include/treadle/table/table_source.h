@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,12 @@ struct TableColumns {
   /// The message of a table without rows.
   std::string no_rows = "there is no row";
 };
+
+/// At most so many columns are read.
+inline constexpr std::int64_t kMostColumns = 65536;
+
+/// Names for columns without one: column_0, column_1, …
+std::vector<std::string> numbered_columns(std::size_t count);
 
 /// Reads a table from a file or a database: its columns, then its rows in order. All that a source
 /// of tables implements beside its parameters; TableData makes data of it.

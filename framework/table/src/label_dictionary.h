@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace treadle::csv {
+namespace treadle::table {
 
 /// The different texts of one column, numbered: class names, categories, groups. Where all of them
 /// are integers, texts that are one integer ("3", "3.0") are one label: known once all are there,
@@ -47,4 +47,4 @@ class LabelDictionary {
   std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> numbers_;
 };
 
-}  // namespace treadle::csv
+}  // namespace treadle::table

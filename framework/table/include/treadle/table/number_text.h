@@ -7,7 +7,7 @@
 #include <string_view>
 
 /// Decimal numbers in text, fast and correctly rounded.
-namespace treadle::csv {
+namespace treadle::table {
 
 namespace detail {
 
@@ -120,4 +120,4 @@ bool normalize_integer(std::string_view& text);
 bool read_time(std::string_view text, double& seconds, std::int64_t* finer = nullptr,
                double* ahead = nullptr);
 
-}  // namespace treadle::csv
+}  // namespace treadle::table

@@ -10,9 +10,10 @@
 
 #include <treadle/core/data/data_provider.h>
 
-#include "csv_options.h"
+#include <treadle/table/table_options.h>
+#include <treadle/table/table_source.h>
 
-namespace treadle::csv {
+namespace treadle::table {
 
 /// What a field of a row is used for.
 enum class Use : std::uint8_t { kNone, kFeature, kTarget, kWeight, kGroup, kTime, kLabelEnd };
@@ -72,33 +73,26 @@ struct FieldPlan {
     std::size_t slot = 0;    ///< of a feature: which; of a target's column: which of them
     std::size_t target = 0;  ///< of a target's column
   };
-  std::vector<Entry> entries;
+  std::vector<Entry> entries;  ///< one per column
   /// A second use: a target's column that is a feature too.
   std::vector<Entry> second;
   std::vector<std::string> names;  ///< of the file's columns, for messages
 };
 
-inline constexpr std::int64_t kMostColumns = 65536;
-
-/// Finds the parameters' columns among `names`, those of a training file. `place` is "FILE:LINE" of
-/// the header, or "FILE" without one. `columns_in_use`: OpenRequest::columns_in_use. Throws
-/// DataError.
-TableLayout training_layout(const CsvOptions& options, std::vector<std::string> names,
-                            const std::string& place,
+/// Finds the parameters' columns among those of the training data. `columns_in_use`:
+/// OpenRequest::columns_in_use. Throws DataError.
+TableLayout training_layout(const TableOptions& options, const TableColumns& columns,
                             const std::vector<std::string>& columns_in_use = {});
 
-/// Names for the columns of a file without a header line: column_0, column_1, …
-std::vector<std::string> numbered_columns(std::int64_t count);
-
-/// Where a layout's columns are in a file with these columns: by name when there is a header, else
-/// by position. For kPredict only the features are needed; such a file without header may have the
+/// Where a layout's columns are among these columns: by name where they have names, else by
+/// position. For kPredict only the features are needed; such a table without names may have the
 /// features alone. Times and groups of a file with another purpose than training are taken where
 /// it has them. Throws DataError naming every column that is missing and what is there.
-FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names, bool has_header,
-                      OpenRequest::Purpose purpose, const std::string& place);
+FieldPlan plan_fields(const TableLayout& layout, const TableColumns& columns,
+                      OpenRequest::Purpose purpose);
 
 nlohmann::json to_json(const TableLayout& layout);
 /// Throws StorageError.
 TableLayout table_layout_from_json(const nlohmann::json& stored);
 
-}  // namespace treadle::csv
+}  // namespace treadle::table

@@ -1,4 +1,4 @@
-#include "file_profile.h"
+#include "written_form.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
 
-class FileProfileTest : public CsvFixture {
+class WrittenFormTest : public CsvFixture {
  protected:
   TableProfile profile(std::string_view text, const Json& parameters = Json::object()) const {
     write(text);
@@ -28,7 +28,7 @@ class FileProfileTest : public CsvFixture {
   }
 };
 
-TEST_F(FileProfileTest, CountsWhatIsInEachColumn) {
+TEST_F(WrittenFormTest, CountsWhatIsInEachColumn) {
   const TableProfile table =
       profile("n,size,when,town\n1,2.5,2020-01-01,Ulm\n2,,2020-01-02T10:00,Bonn\n4,2.5,NA,Ulm\n");
 
@@ -56,7 +56,7 @@ TEST_F(FileProfileTest, CountsWhatIsInEachColumn) {
   EXPECT_EQ(table.parameters, Json::object());
 }
 
-TEST_F(FileProfileTest, FindsAnotherSeparatorAndAFileWithoutHeader) {
+TEST_F(WrittenFormTest, FindsAnotherSeparatorAndAFileWithoutHeader) {
   EXPECT_EQ(profile("a;b\n1,5;2\n2,5;3\n").parameters, Json({{"separator", ";"}}));
   EXPECT_EQ(profile("a\tb\n1\t2\n").parameters, Json({{"separator", "\t"}}));
   for (const char* separator : {";", ",", "\t", "^"}) {
@@ -74,7 +74,7 @@ TEST_F(FileProfileTest, FindsAnotherSeparatorAndAFileWithoutHeader) {
   EXPECT_EQ(profile("a\n1\n2\n").rows, 2) << "one column";
 }
 
-TEST_F(FileProfileTest, AFirstRowOfNumbersAndTextsIsDataWhereItsTextsAreValues) {
+TEST_F(WrittenFormTest, AFirstRowOfNumbersAndTextsIsDataWhereItsTextsAreValues) {
   const auto has_header = [&](std::string_view text) { return profile(text).parameters.empty(); };
 
   EXPECT_FALSE(has_header("5.1,3,setosa\n4.9,3,setosa\n4.7,2,virginica\n"));
@@ -85,7 +85,7 @@ TEST_F(FileProfileTest, AFirstRowOfNumbersAndTextsIsDataWhereItsTextsAreValues) 
   EXPECT_TRUE(has_header("a,b\na,b\nb,a\n")) << "letters";
 }
 
-TEST_F(FileProfileTest, CountsNumbersWithLeadingZeros) {
+TEST_F(WrittenFormTest, CountsNumbersWithLeadingZeros) {
   const TableProfile table = profile("zip,size\n01067,0\n10115,0.5\n00012,-01\n");
 
   EXPECT_EQ(table.columns[0].padded, 2);
@@ -97,7 +97,7 @@ TEST_F(FileProfileTest, CountsNumbersWithLeadingZeros) {
   EXPECT_EQ(profile(many).columns[0].distinct, 2000);
 }
 
-TEST_F(FileProfileTest, ManyNumbersAndTextsAreNoLongerCounted) {
+TEST_F(WrittenFormTest, ManyNumbersAndTextsAreNoLongerCounted) {
   std::string text = "number,text\n";
   for (int i = 0; i < 1025; ++i)
     text += std::to_string(i) + ",t" + std::to_string(i % 1025) + "\n";
@@ -110,7 +110,7 @@ TEST_F(FileProfileTest, ManyNumbersAndTextsAreNoLongerCounted) {
   EXPECT_EQ(table.columns[1].frequent.size(), ColumnProfile::kMostListed);
 }
 
-TEST_F(FileProfileTest, OfTooManyTextsSomeAreExamples) {
+TEST_F(WrittenFormTest, OfTooManyTextsSomeAreExamples) {
   std::string text = "text\n";
   for (int i = 0; i < 70'000; ++i)
     text += std::to_string(i) + ",5\n";
@@ -122,7 +122,7 @@ TEST_F(FileProfileTest, OfTooManyTextsSomeAreExamples) {
   EXPECT_EQ(table.columns[0].odd_texts[1].text, "1,5");
 }
 
-TEST_F(FileProfileTest, AColumnWithoutNameIsOne) {
+TEST_F(WrittenFormTest, AColumnWithoutNameIsOne) {
   const TableProfile table = profile(",a\n0,5\n1,6\n");
 
   EXPECT_FALSE(table.columns[0].has_name);
@@ -130,7 +130,7 @@ TEST_F(FileProfileTest, AColumnWithoutNameIsOne) {
   EXPECT_TRUE(table.columns[1].has_name);
 }
 
-TEST_F(FileProfileTest, WhatIsNoTableIsAnErrorWithItsLine) {
+TEST_F(WrittenFormTest, WhatIsNoTableIsAnErrorWithItsLine) {
   EXPECT_EQ(complaint(""), "x.csv:1: the file is empty");
   EXPECT_EQ(complaint("a,b\n1,2\n3\n"),
             "x.csv:3: expected 2 fields, got 1; complete the line, or take it out");

@@ -3,22 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/target_spec.h>
 
-#include "csv_options.h"
-#include "csv_scanner.h"
 #include "growing_buffer.h"
 #include "label_dictionary.h"
-#include "line_index.h"
 #include "number_buffer.h"
-#include "table_layout.h"
+#include "row_positions.h"
 
-namespace treadle::csv {
+namespace treadle::table {
 
-/// The rows of a file, every value in its place. Classes and categories have the numbers of their
+/// The rows of a table, every value in its place. Classes and categories have the numbers of their
 /// dictionaries, which count in the order of appearance unless they were given.
 struct ParsedRows {
   /// Of one port or target: rows of `width` values; no rows when there are none.
@@ -48,20 +44,7 @@ struct ParsedRows {
   std::vector<LabelDictionary> labels;  ///< one per feature; empty for numbers
   std::vector<char> has_missing;        ///< per feature
   std::vector<std::size_t> places;      ///< of each feature in its port's numbers or categories
-  std::shared_ptr<LineIndex> lines = std::make_shared<LineIndex>();
+  std::shared_ptr<RowPositions> positions = std::make_shared<RowPositions>();
 };
 
-/// How to read the rows: everything is borrowed for the call.
-struct RowPlan {
-  const CsvOptions& options;
-  const OpenRequest& request;
-  const TableLayout& layout;
-  const FieldPlan& fields;
-  const std::optional<TableDescription>& known;
-};
-
-/// Reads all rows from where the scanner stands. Throws DataError with the first rows that cannot
-/// be understood and the number of the others.
-ParsedRows parse_rows(CsvScanner& scanner, const RowPlan& plan);
-
-}  // namespace treadle::csv
+}  // namespace treadle::table

@@ -1,4 +1,4 @@
-#include "number_text.h"
+#include <treadle/table/number_text.h>
 
 #include <cmath>
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 #include <treadle/base/random.h>
 
-namespace treadle::csv {
+namespace treadle::table {
 namespace {
 
 // What read_number() makes of a text that is followed by a comma.
@@ -131,4 +131,4 @@ TEST(ReadTime, RefusesDaysAndTimesThatAreNot) {
 }
 
 }  // namespace
-}  // namespace treadle::csv
+}  // namespace treadle::table

@@ -12,7 +12,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
-namespace treadle::csv {
+namespace treadle::table {
 
 /// An array of numbers that grows at its end and becomes a tensor without being copied. Large
 /// blocks are moved by remapping pages, so growing needs no second copy either, and what has been
@@ -28,7 +28,12 @@ class GrowingBuffer {
       : data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),
         capacity_(std::exchange(other.capacity_, 0)) {}
-  GrowingBuffer& operator=(GrowingBuffer&&) = delete;
+  GrowingBuffer& operator=(GrowingBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
 
   std::size_t size() const { return size_; }
   T* data() { return data_; }
@@ -71,4 +76,4 @@ class GrowingBuffer {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace treadle::csv
+}  // namespace treadle::table

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace treadle::csv {
+namespace treadle::table {
 namespace {
 
 /// Not 0 where float32 cannot hold the number.
@@ -38,4 +38,4 @@ void NumberBuffer::commit_narrow(std::size_t count) {
   is_wide_ = true;
 }
 
-}  // namespace treadle::csv
+}  // namespace treadle::table

@@ -12,18 +12,26 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-#include "file_format.h"
 
-namespace treadle::csv {
+namespace treadle::table {
 namespace {
 
 using Json = nlohmann::json;
 
+void name_the_nameless(std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty())
+      names[i] = "column_" + std::to_string(i);
+  }
+}
+
 /// Resolves the columns that parameters name, and sees that each is used once.
 class ColumnFinder {
  public:
-  ColumnFinder(const CsvOptions& options, const std::vector<std::string>& names, std::string place)
-      : options_(options), names_(names), place_(std::move(place)), uses_(names.size()) {}
+  explicit ColumnFinder(const TableColumns& columns)
+      : columns_(columns), names_(columns.names), uses_(names_.size()) {
+    name_the_nameless(names_);
+  }
 
   std::int64_t index(const ColumnName& column, const std::string& key) const {
     const auto count = static_cast<std::int64_t>(names_.size());
@@ -38,8 +46,8 @@ class ColumnFinder {
     const auto& name = std::get<std::string>(column);
     const auto found = std::find(names_.begin(), names_.end(), name);
     if (found == names_.end()) {
-      if (!options_.header) {
-        fail("the file has no header line (\"header\": false), so \"" + key +
+      if (!columns_.are_named) {
+        fail("the columns have no names" + columns_.remedy + ", so \"" + key +
              "\" must be an index from 0, got " + quote_text(name));
       }
       fail("there is no column " + quote_text(name) + " for \"" + key + "\"" +
@@ -71,29 +79,21 @@ class ColumnFinder {
   bool is_used(std::size_t index) const { return !uses_[index].empty(); }
 
   [[noreturn]] void fail(const std::string& message) const {
-    throw DataError(place_ + ": " + message);
+    throw DataError(columns_.place + ": " + message);
   }
 
  private:
-  const CsvOptions& options_;
-  const std::vector<std::string>& names_;
-  std::string place_;
+  const TableColumns& columns_;
+  std::vector<std::string> names_;
   std::vector<std::string> uses_;  // the parameter that names the column
   std::set<std::int64_t> shared_;  // columns of targets that are inputs as well
 };
 
-void check_names(const CsvOptions& options, const std::vector<std::string>& names,
-                 const ColumnFinder& finder) {
+void check_names(const TableColumns& columns, const ColumnFinder& finder) {
+  const std::vector<std::string>& names = columns.names;
   if (static_cast<std::int64_t>(names.size()) > kMostColumns) {
     finder.fail("there are " + std::to_string(names.size()) + " columns; at most " +
                 std::to_string(kMostColumns) + " can be read");
-  }
-  if (!options.header)
-    return;
-  // Taken for a header, a first row of data costs that row and every name.
-  if (looks_like_data(names)) {
-    finder.fail("the header line has numbers for names (" + name_list(names) +
-                "); if it is the first row of data, set \"header\": false");
   }
   std::map<std::string_view, std::size_t> first;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -102,16 +102,8 @@ void check_names(const CsvOptions& options, const std::vector<std::string>& name
     const auto [found, is_new] = first.emplace(names[i], i);
     if (!is_new) {
       finder.fail("columns " + std::to_string(found->second) + " and " + std::to_string(i) +
-                  " are both named " + quote_text(names[i]) +
-                  "; if the file has no header line, set \"header\": false");
+                  " are both named " + quote_text(names[i]) + columns.remedy);
     }
-  }
-}
-
-void name_the_nameless(std::vector<std::string>& names) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i].empty())
-      names[i] = "column_" + std::to_string(i);
   }
 }
 
@@ -159,7 +151,7 @@ void check_stored(const TableLayout& layout) {
   }
 }
 
-std::vector<TargetColumns> take_targets(const CsvOptions& options, ColumnFinder& finder) {
+std::vector<TargetColumns> take_targets(const TableOptions& options, ColumnFinder& finder) {
   std::vector<TargetColumns> targets;
   for (const TargetOption& option : options.targets) {
     TargetColumns& target = targets.emplace_back();
@@ -235,18 +227,11 @@ std::vector<PortSpec> input_ports(const TableLayout& layout, const std::vector<C
   return ports;
 }
 
-std::vector<std::string> numbered_columns(std::int64_t count) {
-  std::vector<std::string> names;
-  for (std::int64_t i = 0; i < count; ++i)
-    names.push_back("column_" + std::to_string(i));
-  return names;
-}
-
-TableLayout training_layout(const CsvOptions& options, std::vector<std::string> names,
-                            const std::string& place,
+TableLayout training_layout(const TableOptions& options, const TableColumns& columns,
                             const std::vector<std::string>& columns_in_use) {
-  ColumnFinder finder(options, names, place);
-  check_names(options, names, finder);
+  ColumnFinder finder(columns);
+  check_names(columns, finder);
+  std::vector<std::string> names = columns.names;
   const auto unnamed = std::find(names.begin(), names.end(), "");
   const std::int64_t nameless = unnamed == names.end() ? -1 : unnamed - names.begin();
   name_the_nameless(names);
@@ -265,8 +250,8 @@ TableLayout training_layout(const CsvOptions& options, std::vector<std::string> 
     layout.label_end = finder.take(*options.label_end, "label_end");
   if (options.inputs) {
     layout.ports.clear();
-    for (const auto& [port, columns] : *options.inputs) {
-      for (const ColumnName& column : columns) {
+    for (const auto& [port, listed] : *options.inputs) {
+      for (const ColumnName& column : listed) {
         layout.features.push_back(finder.take(column, "inputs"));
         layout.features.back().port = layout.ports.size();
       }
@@ -318,8 +303,11 @@ TableLayout training_layout(const CsvOptions& options, std::vector<std::string> 
   return layout;
 }
 
-FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names, bool has_header,
-                      OpenRequest::Purpose purpose, const std::string& place) {
+FieldPlan plan_fields(const TableLayout& layout, const TableColumns& columns,
+                      OpenRequest::Purpose purpose) {
+  std::vector<std::string> names = columns.names;
+  const std::string& place = columns.place;
+  const bool has_header = columns.are_named;
   name_the_nameless(names);
   using Purpose = OpenRequest::Purpose;
   struct Wanted {
@@ -332,9 +320,9 @@ FieldPlan plan_fields(const TableLayout& layout, std::vector<std::string> names,
     wanted.push_back({&layout.features[i], {Use::kFeature, i}});
   if (purpose != Purpose::kPredict) {
     for (std::size_t t = 0; t < layout.targets.size(); ++t) {
-      const std::vector<UsedColumn>& columns = layout.targets[t].columns;
-      for (std::size_t i = 0; i < columns.size(); ++i)
-        wanted.push_back({&columns[i], {Use::kTarget, i, t}});
+      const std::vector<UsedColumn>& targets = layout.targets[t].columns;
+      for (std::size_t i = 0; i < targets.size(); ++i)
+        wanted.push_back({&targets[i], {Use::kTarget, i, t}});
     }
     if (layout.weight)
       wanted.push_back({&*layout.weight, {Use::kWeight}});
@@ -468,4 +456,4 @@ TableLayout table_layout_from_json(const nlohmann::json& stored) try {
   throw StorageError(std::string("stored columns of the data cannot be read: ") + error.what());
 }
 
-}  // namespace treadle::csv
+}  // namespace treadle::table

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <utility>
 
-#include "number_text.h"
+#include <treadle/table/number_text.h>
 
-namespace treadle::csv {
+namespace treadle::table {
 namespace {
 
 bool is_integer(std::string_view text) {
@@ -103,4 +103,4 @@ std::vector<std::int64_t> LabelDictionary::sort() {
   return settled;
 }
 
-}  // namespace treadle::csv
+}  // namespace treadle::table

@@ -1,4 +1,4 @@
-#include "number_text.h"
+#include <treadle/table/number_text.h>
 
 #include <array>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <limits>
 #include <system_error>
 
-namespace treadle::csv {
+namespace treadle::table {
 namespace {
 
 bool is_digit(char c) {
@@ -200,4 +200,4 @@ bool read_time(std::string_view text, double& seconds, std::int64_t* finer, doub
   return true;
 }
 
-}  // namespace treadle::csv
+}  // namespace treadle::table

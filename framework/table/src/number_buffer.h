@@ -7,7 +7,7 @@
 
 #include "growing_buffer.h"
 
-namespace treadle::csv {
+namespace treadle::table {
 
 /// Rows of numbers that grow at their end and become a tensor without being copied: float32 as long
 /// as that holds each of them exactly (NaN, a missing value, it does), else float64.
@@ -50,4 +50,4 @@ class NumberBuffer {
   std::vector<double> row_;  // while narrow
 };
 
-}  // namespace treadle::csv
+}  // namespace treadle::table
