@@ -18,7 +18,7 @@ struct AffineMap {
 /// An affine transformation of an image, as torchvision.transforms.functional.affine has it: the
 /// image is sheared, rotated and scaled about its middle, or about `about`, and then moved.
 struct AffineChange {
-  double angle = 0;                     ///< degrees, clockwise
+  double angle = 0;                      ///< degrees, clockwise
   std::array<double, 2> translate = {};  ///< pixels to the right and down
   double scale = 1;
   std::array<double, 2> shear = {};  ///< degrees, along x and along y
@@ -27,7 +27,8 @@ struct AffineChange {
 
 /// The map of a change: the inverse of
 ///
-///     T(translate) T(about) R(angle) Shear(shear) S(scale) T(-about)
+///     T(translate) T(about) R(angle) S(scale) [1, 0; -tan(shear y), 1] [1, -tan(shear x); 0, 1]
+///         T(-about)
 AffineMap affine_map(const AffineChange& change);
 
 }  // namespace treadle::augmentation

@@ -68,12 +68,12 @@ at::Tensor hue(const Levels& levels, const at::Tensor& turns) {
   const at::Tensor from_red = green.sub(blue).div(divisor);
   const at::Tensor from_green = blue.sub(red).div(divisor).add(2);
   const at::Tensor from_blue = red.sub(green).div(divisor).add(4);
-  const at::Tensor hues = at::where(value.eq(red), from_red,
-                                    at::where(value.eq(green), from_green, from_blue))
-                              .masked_fill(is_gray, 0);
+  const at::Tensor hues =
+      at::where(value.eq(red), from_red, at::where(value.eq(green), from_green, from_blue))
+          .masked_fill(is_gray, 0);
   const at::Tensor turned = hues.div(6).add(turns).remainder(1).mul(6);
-  // And back: a channel is value - spread * clamp(min(k, 4 - k), 0, 1), k = (n + hue) mod 6, where n
-  // is 5 for red, 3 for green and 1 for blue.
+  // And back: a channel is value - spread * clamp(min(k, 4 - k), 0, 1), k = (n + hue) mod 6, where
+  // n is 5 for red, 3 for green and 1 for blue.
   const auto back = [&](double n) {
     const at::Tensor k = turned.add(n).remainder(6);
     return value.sub(spread.mul(at::minimum(k, k.neg().add(4)).clamp(0, 1)));
@@ -103,8 +103,9 @@ at::Tensor sharpness(const Levels& levels, const at::Tensor& factors) {
   if (levels.of_bytes)
     smoothed.round_();
   at::Tensor result = levels.images.clone();
-  result.narrow(2, 1, height - 2).narrow(3, 1, width - 2).copy_(
-      middle.add(smoothed.sub_(middle).mul_(factors.neg().add(1))).clamp_(0, kWhite));
+  result.narrow(2, 1, height - 2)
+      .narrow(3, 1, width - 2)
+      .copy_(middle.add(smoothed.sub_(middle).mul_(factors.neg().add(1))).clamp_(0, kWhite));
   return result;
 }
 

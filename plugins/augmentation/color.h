@@ -4,10 +4,10 @@
 
 #include <ATen/core/Tensor.h>
 
-/// Changes of colors, as torchvision.transforms.v2.functional defines them. Images are [N, channels,
-/// height, width] with levels from 0 to 255, of float32 or float64 whether they are bytes or not;
-/// results lie in the same range. `factors` are [N, 1, 1, 1]: 1 leaves an image as it is. Three
-/// channels are red, green and blue.
+/// Changes of colors, as torchvision.transforms.v2.functional defines them. Images are [N,
+/// channels, height, width] with levels from 0 to 255, of float32 or float64 whether they are bytes
+/// or not; results lie in the same range. `factors` are [N, 1, 1, 1]: 1 leaves an image as it is.
+/// Three channels are red, green and blue.
 namespace treadle::augmentation::color {
 
 /// `of_bytes`: levels are whole numbers, and means of gray levels are of whole numbers.
@@ -24,8 +24,8 @@ at::Tensor contrast(const Levels& levels, const at::Tensor& factors);
 at::Tensor saturation(const Levels& levels, const at::Tensor& factors);
 /// Turns hues by `turns` of the circle, -0.5 to 0.5. Expects three channels.
 at::Tensor hue(const Levels& levels, const at::Tensor& turns);
-/// factor * level + (1 - factor) * smoothed, where the kernel is [[1, 1, 1], [1, 5, 1], [1, 1, 1]] /
-/// 13; pixels at the edges stay as they are.
+/// factor * level + (1 - factor) * smoothed, where the kernel is [[1, 1, 1], [1, 5, 1], [1, 1, 1]]
+/// / 13; pixels at the edges stay as they are.
 at::Tensor sharpness(const Levels& levels, const at::Tensor& factors);
 /// The highest `bits` of each level, as of a byte.
 at::Tensor posterize(const Levels& levels, std::int64_t bits);

@@ -45,8 +45,8 @@ void for_each_size(const std::vector<std::optional<ImageShape>>& images, Use&& u
     const auto has_size = [&](const std::optional<ImageShape>& other) {
       return other && other->height == images[i]->height && other->width == images[i]->width;
     };
-    if (images[i] && std::none_of(images.begin(), images.begin() + static_cast<std::ptrdiff_t>(i),
-                                  has_size))
+    if (images[i] &&
+        std::none_of(images.begin(), images.begin() + static_cast<std::ptrdiff_t>(i), has_size))
       use(*images[i]);
   }
 }

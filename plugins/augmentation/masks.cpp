@@ -16,8 +16,7 @@ at::Tensor moved(const at::Tensor& values, bool is_of_classes, double fill,
   const at::Tensor planes =
       is_of_classes ? values.unsqueeze(1) : values.permute({0, 3, 1, 2}).contiguous();
   const at::Tensor result = move(planes, fill);
-  return is_of_classes ? result.squeeze(1).contiguous()
-                       : result.permute({0, 2, 3, 1}).contiguous();
+  return is_of_classes ? result.squeeze(1).contiguous() : result.permute({0, 2, 3, 1}).contiguous();
 }
 
 }  // namespace
@@ -85,9 +84,8 @@ void Masks::resize(Batch& batch, const ImageShape& image, bool has_outside,
     if (!mask.fits(image))
       continue;
     at::Tensor& original = batch.original_targets[mask.target];
-    original = original.is_same(before[mask.target])
-                   ? batch.targets[mask.target]
-                   : moved(original, mask.is_of_classes, 0, move);
+    original = original.is_same(before[mask.target]) ? batch.targets[mask.target]
+                                                     : moved(original, mask.is_of_classes, 0, move);
   }
 }
 

@@ -85,8 +85,8 @@ void Mixing::change(Batch& batch, const ApplyContext& context) const {
                  [](const Drawn& row) { return row.share; });
   const c10::Device device = batch.inputs.front().device();
   batch.mixture.shares = shares.to(device, at::kDouble, /*non_blocking=*/true);
-  batch.mixture.partners = of_partners(at::arange(count, at::kLong))
-                               .to(device, at::kLong, /*non_blocking=*/true);
+  batch.mixture.partners =
+      of_partners(at::arange(count, at::kLong)).to(device, at::kLong, /*non_blocking=*/true);
 }
 
 Mixup::Mixup(const Config& config)
@@ -99,12 +99,12 @@ std::vector<bool> Mixup::choose(const DataSpec& spec) const {
   std::vector<std::string> present;
   for (const PortSpec& port : spec.inputs) {
     present.push_back(port.name);
-    const bool is_asked = !names_ || std::find(names_->begin(), names_->end(), port.name) !=
-                                         names_->end();
+    const bool is_asked =
+        !names_ || std::find(names_->begin(), names_->end(), port.name) != names_->end();
     const bool has_numbers = (port.role == Role::kFeatures || port.role == Role::kImage) &&
                              (c10::isFloatingType(port.dtype) || port.dtype == at::kByte);
-    const bool varies = std::find(port.shape.begin(), port.shape.end(), kVaries) !=
-                        port.shape.end();
+    const bool varies =
+        std::find(port.shape.begin(), port.shape.end(), kVaries) != port.shape.end();
     if (is_asked && (!has_numbers || varies)) {
       throw DataError(component() + ": input " + quote_text(port.name) +
                       (has_numbers ? " has rows of several lengths" : " has no real numbers") +
@@ -181,8 +181,7 @@ void Cutmix::mix(Batch& batch, std::vector<Drawn>& rows, const ApplyContext&) co
     const auto range = [half](double place, std::int64_t extent) {
       const auto middle = static_cast<std::int64_t>(place * static_cast<double>(extent));
       const auto reach = static_cast<std::int64_t>(half * static_cast<double>(extent));
-      return std::pair(std::max<std::int64_t>(middle - reach, 0),
-                       std::min(middle + reach, extent));
+      return std::pair(std::max<std::int64_t>(middle - reach, 0), std::min(middle + reach, extent));
     };
     const auto [left, right] = range(row.right, image.width);
     const auto [top, bottom] = range(row.down, image.height);

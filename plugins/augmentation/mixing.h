@@ -59,8 +59,8 @@ class Mixup final : public Mixing {
   std::vector<bool> is_mixed_;  // one per port
 };
 
-/// `cutmix` (Yun et al. 2019): a patch of each image is that of its partner's, and the share is what
-/// is left of the image. Masks have the partner's patch as well.
+/// `cutmix` (Yun et al. 2019): a patch of each image is that of its partner's, and the share is
+/// what is left of the image. Masks have the partner's patch as well.
 class Cutmix final : public Mixing {
  public:
   explicit Cutmix(const Config& config);

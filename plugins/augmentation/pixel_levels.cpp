@@ -82,8 +82,7 @@ at::Tensor factors_of(const std::vector<double>& of_rows, const std::vector<std:
   at::Tensor factors = at::empty({count, 1, 1, 1}, at::kDouble);
   std::transform(rows.begin(), rows.end(), factors.data_ptr<double>(),
                  [&](std::int64_t row) { return of_rows[static_cast<std::size_t>(row)]; });
-  return factors.to(levels.images.scalar_type())
-      .to(levels.images.device(), /*non_blocking=*/true);
+  return factors.to(levels.images.scalar_type()).to(levels.images.device(), /*non_blocking=*/true);
 }
 
 }  // namespace treadle::augmentation

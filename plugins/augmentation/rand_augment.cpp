@@ -102,7 +102,8 @@ void DrawnOperations::change_levels(const at::Tensor& images,
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const Operation& operation = rows[row];
     factors[row] = 1 + (operation.is_negative ? -1 : 1) * space_.color * operation.strength;
-    const bool has_factor = operation.kind >= Kind::kBrightness && operation.kind <= Kind::kSharpness;
+    const bool has_factor =
+        operation.kind >= Kind::kBrightness && operation.kind <= Kind::kSharpness;
     same[{operation.kind, has_factor ? 0 : operation.strength}].push_back(
         static_cast<std::int64_t>(row));
   }

@@ -21,7 +21,7 @@ class RandomAffine final : public Augmentation {
  private:
   /// What one row has drawn.
   struct Drawn {
-    AffineChange change;  // without the translation
+    AffineChange change;                   // without the translation
     std::array<double, 2> translate = {};  // shares of width and height
   };
 

@@ -12,7 +12,8 @@ namespace treadle::augmentation {
 
 /// `random_crop`: a window of each image, at a place of its own for each row of a training batch,
 /// else in the middle. Over the edges, by at most the padding, the window sees the fill value.
-/// Inputs of one size, and their masks, are cut at the same place of a row. In place when the size stays.
+/// Inputs of one size, and their masks, are cut at the same place of a row. In place when the size
+/// stays.
 class RandomCrop final : public Augmentation {
  public:
   explicit RandomCrop(const Config& config);

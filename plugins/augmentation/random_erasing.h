@@ -12,9 +12,9 @@
 namespace treadle::augmentation {
 
 /// `random_erasing` (Zhong et al. 2020): a box of each image of a training batch becomes `value`,
-/// with a probability. Area and aspect ratio are drawn as torchvision.transforms.RandomErasing does:
-/// up to ten times, until the box is smaller than the image; else nothing is erased. Inputs of one
-/// row have boxes at the same place, as shares of their sizes.
+/// with a probability. Area and aspect ratio are drawn as torchvision.transforms.RandomErasing
+/// does: up to ten times, until the box is smaller than the image; else nothing is erased. Inputs
+/// of one row have boxes at the same place, as shares of their sizes.
 class RandomErasing final : public Augmentation {
  public:
   explicit RandomErasing(const Config& config);

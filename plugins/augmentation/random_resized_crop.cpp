@@ -30,13 +30,14 @@ RandomResizedCrop::RandomResizedCrop(const Config& config)
       choice_(config, component()),
       scale_(range_of(config, "scale", {0.08, 1}, /*is_positive=*/true)),
       ratio_(range_of(config, "ratio", {3.0 / 4, 4.0 / 3}, /*is_positive=*/true)) {
+  if (!config.has("size"))
+    return;
   const bool is_square = config.json()["size"].is_number();
   const auto sides = is_square ? std::vector<std::int64_t>(2, config.get<std::int64_t>("size"))
                                : config.get<std::vector<std::int64_t>>("size");
   if (sides.size() != 2)
     config.fail("size", "must be one number, or height and width");
-  height_ = sides[0];
-  width_ = sides[1];
+  size_ = Size{sides[0], sides[1]};
 }
 
 RandomResizedCrop::~RandomResizedCrop() = default;
@@ -50,20 +51,22 @@ DataSpec RandomResizedCrop::do_output_spec(const DataSpec& before) const {
   const std::vector<std::optional<ImageShape>> images = choice_.choose(before);
   DataSpec after = before;
   const Masks masks(before, images, component());
-  for_each_size(images,
-                [&](const ImageShape& image) { masks.resize(after, image, height_, width_); });
+  for_each_size(images, [&](const ImageShape& image) {
+    masks.resize(after, image, size_of(image).height, size_of(image).width);
+  });
   for (std::size_t port = 0; port < images.size(); ++port) {
     if (!images[port])
       continue;
     std::vector<std::int64_t>& shape = after.inputs[port].shape;
-    shape[shape.size() - 2] = height_;
-    shape[shape.size() - 1] = width_;
+    shape[shape.size() - 2] = size_of(*images[port]).height;
+    shape[shape.size() - 1] = size_of(*images[port]).width;
   }
   return after;
 }
 
 Box RandomResizedCrop::middle_of(const ImageShape& image) const {
-  const double ratio = static_cast<double>(width_) / static_cast<double>(height_);
+  const Size size = size_of(image);
+  const double ratio = static_cast<double>(size.width) / static_cast<double>(size.height);
   const auto height = static_cast<double>(image.height);
   const auto width = static_cast<double>(image.width);
   return width > height * ratio ? box_in_middle(image, height, height * ratio)
@@ -109,7 +112,7 @@ void RandomResizedCrop::change(Batch& batch, const ApplyContext& context) const 
   };
   for_each_size(images_, [&](const ImageShape& image) {
     masks_.resize(batch, image, /*has_outside=*/false, [&](const at::Tensor& values, double) {
-      return resized_masks(values, boxes_of(image), height_, width_);
+      return resized_masks(values, boxes_of(image), size_of(image).height, size_of(image).width);
     });
   });
   for (std::size_t port = 0; port < images_.size(); ++port) {
@@ -118,11 +121,12 @@ void RandomResizedCrop::change(Batch& batch, const ApplyContext& context) const 
     const ImageShape& image = *images_[port];
     at::Tensor& images = batch.inputs[port];
     expect_images(images, image);
+    const Size size = size_of(image);
     std::vector<std::int64_t> sizes = images.sizes().vec();
-    sizes[sizes.size() - 2] = height_;
-    sizes[sizes.size() - 1] = width_;
+    sizes[sizes.size() - 2] = size.height;
+    sizes[sizes.size() - 1] = size.width;
     images = resized(images.view({sizes[0], image.channels, image.height, image.width}),
-                     boxes_of(image), height_, width_)
+                     boxes_of(image), size.height, size.width)
                  .view(sizes);
   }
 }

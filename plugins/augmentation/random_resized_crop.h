@@ -24,6 +24,14 @@ class RandomResizedCrop final : public Augmentation {
   ~RandomResizedCrop() override;
 
  private:
+  struct Size {
+    std::int64_t height = 0;
+    std::int64_t width = 0;
+  };
+
+  Size size_of(const ImageShape& image) const {
+    return size_.value_or(Size{image.height, image.width});
+  }
   void prepare(const DataSpec& before) override;
   Box draw(RandomBits bits, const ImageShape& image) const;
   Box middle_of(const ImageShape& image) const;
@@ -33,8 +41,7 @@ class RandomResizedCrop final : public Augmentation {
   DataSpec do_output_spec(const DataSpec& before) const override;
 
   ImageChoice choice_;
-  std::int64_t height_ = 0;
-  std::int64_t width_ = 0;
+  std::optional<Size> size_;  // absent: the image's own
   std::array<double, 2> scale_;
   std::array<double, 2> ratio_;
   std::vector<std::optional<ImageShape>> images_;  // one per port

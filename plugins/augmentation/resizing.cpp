@@ -32,14 +32,12 @@ class Filter {
     weights_.assign(static_cast<std::size_t>(size) * stride_, 0);
     for (std::size_t i = 0; i < firsts_.size(); ++i) {
       const double center = scale * (static_cast<double>(i) + 0.5);
-      const auto first = std::max<std::int64_t>(
-          static_cast<std::int64_t>(center - support + 0.5), 0);
-      const auto last =
-          std::min(static_cast<std::int64_t>(center + support + 0.5), end - begin);
+      const auto first =
+          std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5), 0);
+      const auto last = std::min(static_cast<std::int64_t>(center + support + 0.5), end - begin);
       double sum = 0;
       const auto weight_of = [&](std::int64_t at) {
-        return std::max(
-            0.0, 1 - std::abs((static_cast<double>(at) - center + 0.5) / support));
+        return std::max(0.0, 1 - std::abs((static_cast<double>(at) - center + 0.5) / support));
       };
       for (std::int64_t at = first; at < last; ++at)
         sum += weight_of(at);
@@ -132,8 +130,7 @@ at::Tensor resized(const at::Tensor& images, std::span<const Box> boxes, std::in
   TREADLE_EXPECTS(images.dim() == 4 && images.is_contiguous() && images.device().is_cpu() &&
                       images.size(0) == static_cast<std::int64_t>(boxes.size()),
                   "contiguous images [N, channels, height, width] have a box each");
-  at::Tensor results =
-      at::empty({images.size(0), images.size(1), height, width}, images.options());
+  at::Tensor results = at::empty({images.size(0), images.size(1), height, width}, images.options());
   with_pixel_of(images, [&](auto pixel) {
     using T = decltype(pixel);
     Resizer<T> resizer(images.size(2), images.size(3), height, width);

@@ -92,8 +92,8 @@ class Lookup {
     const auto lower_share = static_cast<Real>(y - static_cast<double>(top));
     const Real left_share = Real{1} - right_share;
     const Real upper_share = Real{1} - lower_share;
-    const bool is_inside = left >= 0 && top >= 0 && left < shape_.width - 1 &&
-                           top < shape_.height - 1;
+    const bool is_inside =
+        left >= 0 && top >= 0 && left < shape_.width - 1 && top < shape_.height - 1;
     const T* from = source_ + top * shape_.width + left;
     for (std::int64_t channel = 0; channel < shape_.channels; ++channel) {
       const auto at = [&](std::int64_t down, std::int64_t right) -> Real {
@@ -152,13 +152,10 @@ class TensorLookup {
     y_ = m[3].mul(x).add(m[4].mul(y)).add(m[5]).add(shape.middle_y()).clamp(-1e9, 1e9);
   }
 
-  at::Tensor nearest() const {
-    return at(x_.round().to(at::kLong), y_.round().to(at::kLong));
-  }
+  at::Tensor nearest() const { return at(x_.round().to(at::kLong), y_.round().to(at::kLong)); }
 
   at::Tensor between() const {
-    const auto real =
-        images_.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const auto real = images_.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     const at::Tensor left = x_.floor();
     const at::Tensor top = y_.floor();
     const at::Tensor right_share = x_.sub(left).to(real).unsqueeze(1);
@@ -167,8 +164,10 @@ class TensorLookup {
     const at::Tensor column = left.to(at::kLong);
     const at::Tensor line = top.to(at::kLong);
     const auto in_line = [&](const at::Tensor& y) {
-      return at(column, y).to(real).mul(left_share).add(
-          at(column.add(1), y).to(real).mul(right_share));
+      return at(column, y)
+          .to(real)
+          .mul(left_share)
+          .add(at(column.add(1), y).to(real).mul(right_share));
     };
     at::Tensor result = in_line(line).mul(lower_share.neg().add(1));
     result = result.add(in_line(line.add(1)).mul(lower_share));
