@@ -9,8 +9,8 @@
 
 namespace treadle::augmentation {
 
-/// What the transforms of this plugin have in common. Nearly all of them learn from the rows only
-/// what inputs and targets look like; of targets they change masks alone. What they draw is a
+/// The base of this plugin's transforms. Nearly all of them learn from the rows only the
+/// specification of inputs and targets; of targets they change masks alone. Their draws are a
 /// function of the batch's seed and of their own stream, whoever prepares the batch. They work on a
 /// device unless they move masks: where they choose something for each row, the host draws it, the
 /// same on every device.

@@ -21,7 +21,7 @@ class ColorJitter final : public Augmentation {
   ~ColorJitter() override;
 
  private:
-  /// One of the four: what it does, and how strongly each row has it.
+  /// One of the four changes, and the range of its factor.
   struct Kind {
     at::Tensor (*change)(const color::Levels& levels, const at::Tensor& factors);
     std::array<double, 2> range;

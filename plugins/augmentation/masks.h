@@ -17,7 +17,7 @@
 namespace treadle::augmentation {
 
 /// The targets that have a value for each pixel of an image, such as the masks of a segmentation:
-/// their positions are [height, width]. What moves an image moves its mask.
+/// their positions are [height, width]. A transform that moves an image moves its mask.
 ///
 /// Pixels from outside of the image have weight 0, so that losses and metrics leave them out; their
 /// class is the first, and their numbers are 0.

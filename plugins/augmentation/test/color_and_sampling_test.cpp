@@ -48,8 +48,8 @@ class ImageReference : public ::testing::Test {
   }
 
   /// Of an operation with a factor.
-  static void expect_factors(const char* name, at::Tensor (*change)(const color::Levels&,
-                                                                    const at::Tensor&),
+  static void expect_factors(const char* name,
+                             at::Tensor (*change)(const color::Levels&, const at::Tensor&),
                              double tolerance = 1e-3) {
     for (const auto& [number, values] : reference().at(name).items()) {
       SCOPED_TRACE(name + (" " + number));
@@ -100,9 +100,8 @@ TEST_F(ImageReference, AConstantImageKeepsItsLevels) {
 TEST_F(ImageReference, AffineMapsLookUpWhatTheInverseMatrixSays) {
   for (const nlohmann::json& one : reference().at("affine")) {
     SCOPED_TRACE(one.at("angle").dump() + (one.at("bilinear") ? " bilinear" : " nearest"));
-    const std::vector<AffineMap> maps{affine_map({one.at("angle"), one.at("translate"),
-                                                  one.at("scale"), one.at("shear"),
-                                                  one.at("about")})};
+    const std::vector<AffineMap> maps{affine_map(
+        {one.at("angle"), one.at("translate"), one.at("scale"), one.at("shear"), one.at("about")})};
     Sampling sampling{one.at("bilinear"), one.at("fill")};
     for (const at::ScalarType dtype : {at::kDouble, at::kFloat, at::kByte}) {
       const at::Tensor source = image().to(dtype);
@@ -132,8 +131,8 @@ TEST_F(ImageReference, ResizesByTheTriangleFilter) {
   const std::vector<Box> all{{0, 6, 0, 8}};
   EXPECT_TRUE(at::equal(resized(image(), all, 6, 8), image()));
   EXPECT_TRUE(at::equal(resized_masks(image(), all, 6, 8), image()));
-  EXPECT_TRUE(at::equal(resized_masks(image(), all, 3, 4),
-                        image().slice(2, 0, 6, 2).slice(3, 0, 8, 2)));
+  EXPECT_TRUE(
+      at::equal(resized_masks(image(), all, 3, 4), image().slice(2, 0, 6, 2).slice(3, 0, 8, 2)));
 }
 
 }  // namespace

@@ -137,8 +137,8 @@ TEST_F(ImageAugmentation, CutmixPastesAPatchWhoseAreaIsNotTheRowsShare) {
     EXPECT_TRUE(image.eq(row).logical_or(partner).all().item<bool>());
     EXPECT_NEAR(1 - mean_of(partner), batch.mixture.shares[row].item<double>(), 1e-12);
     // A box: as many pixels as lines times columns with one.
-    EXPECT_EQ(partner.sum().item<std::int64_t>(), (partner.any(1).sum() * partner.any(0).sum())
-                                                      .item<std::int64_t>());
+    EXPECT_EQ(partner.sum().item<std::int64_t>(),
+              (partner.any(1).sum() * partner.any(0).sum()).item<std::int64_t>());
     patches.push_back(mean_of(partner));
   }
   EXPECT_GT(*std::max_element(patches.begin(), patches.end()), 0.5);
@@ -186,7 +186,8 @@ TEST_F(ImageAugmentation, JitterHasFactorsFromTheRangeInBothDirections) {
   EXPECT_NEAR(mean_of(levels), 99.5, 1.5);  // levels are cut off
   EXPECT_NEAR(levels.min().item<double>(), 60, 1);
   EXPECT_NEAR(levels.max().item<double>(), 139, 1);
-  EXPECT_TRUE(at::equal(levels.amax(at::IntArrayRef{1, 2, 3}), levels.amin(at::IntArrayRef{1, 2, 3})));
+  EXPECT_TRUE(
+      at::equal(levels.amax(at::IntArrayRef{1, 2, 3}), levels.amin(at::IntArrayRef{1, 2, 3})));
 }
 
 TEST_F(ImageAugmentation, NumbersFromZeroToOneAreColorsAsBytesAre) {
@@ -213,10 +214,12 @@ TEST_F(ImageAugmentation, RandAugmentDrawsItsFourteenOperationsEquallyOften) {
   // Magnitude 9 of 30: 0.9 * 9 / 30 = 0.27, and so on.
   std::map<std::string, std::vector<at::Tensor>> known{
       {"identity", {levels.images}},
-      {"brightness", {color::brightness(levels, factor(1.27)), color::brightness(levels, factor(0.73))}},
+      {"brightness",
+       {color::brightness(levels, factor(1.27)), color::brightness(levels, factor(0.73))}},
       {"color", {color::saturation(levels, factor(1.27)), color::saturation(levels, factor(0.73))}},
       {"contrast", {color::contrast(levels, factor(1.27)), color::contrast(levels, factor(0.73))}},
-      {"sharpness", {color::sharpness(levels, factor(1.27)), color::sharpness(levels, factor(0.73))}},
+      {"sharpness",
+       {color::sharpness(levels, factor(1.27)), color::sharpness(levels, factor(0.73))}},
       {"posterize", {color::posterize(levels, 7)}},
       {"solarize", {color::solarize(levels, 255 * 0.7)}},
       {"autocontrast", {color::autocontrast(levels)}},
@@ -270,9 +273,8 @@ class MaskedImages : public ImageAugmentation {
   /// Mask and image are the same where the weights are 1; elsewhere the image is the fill, 0.
   static void expect_aligned(const Batch& batch) {
     const at::Tensor image = batch.inputs[0].squeeze(1);
-    const at::Tensor weights = batch.position_weights.empty()
-                                   ? at::ones(image.sizes(), at::kFloat)
-                                   : batch.position_weights[0];
+    const at::Tensor weights = batch.position_weights.empty() ? at::ones(image.sizes(), at::kFloat)
+                                                              : batch.position_weights[0];
     EXPECT_TRUE(at::equal(batch.targets[0].to(at::kFloat).mul(weights), image));
     EXPECT_TRUE(at::equal(batch.targets[1].squeeze(-1).to(at::kFloat).mul(weights), image));
     EXPECT_TRUE(at::equal(weights.eq(0), image.eq(0)));

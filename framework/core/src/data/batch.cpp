@@ -71,7 +71,7 @@ void Batch::look_up_partners(c10::ScalarType dtype) {
 
 std::array<Batch, 2> Batch::unmixed() const {
   TREADLE_EXPECTS(!mixture.is_empty() && !mixture.partners.defined(),
-                  "partners are looked up before rows are told from them");
+                  "partners are looked up before losses are computed");
   const auto shared = [](const at::Tensor& each, const at::Tensor& shares) {
     return each.defined() ? each.mul(shares) : shares;
   };
@@ -109,8 +109,12 @@ Batch Batch::slice(std::int64_t begin, std::int64_t count) const {
   part.weights = cut(weights);
   part.rows = cut(rows);
   part.groups = cut(groups);
-  part.mixture = {cut(mixture.shares), {}, mixture.mixed_targets, cut_each(mixture.targets),
-                  cut_each(mixture.position_weights), cut(mixture.weights)};
+  part.mixture = {cut(mixture.shares),
+                  {},
+                  mixture.mixed_targets,
+                  cut_each(mixture.targets),
+                  cut_each(mixture.position_weights),
+                  cut(mixture.weights)};
   return part;
 }
 

@@ -48,12 +48,12 @@ struct Batch {
 
   std::int64_t size() const { return rows.defined() ? rows.size(0) : 0; }
 
-  /// Looks up what the partners of mixed rows have; shares become numbers of `dtype`. Does nothing
-  /// where no rows are mixed.
+  /// Looks up targets and weights of the partners of mixed rows; shares become numbers of `dtype`.
+  /// Does nothing where no rows are mixed.
   void look_up_partners(c10::ScalarType dtype);
-  /// The two batches whose losses add up to that of mixed rows: the rows as themselves, and as their
-  /// partners, with weights that hold the shares. The inputs are those of both. Expects partners
-  /// that were looked up.
+  /// The two batches whose losses add up to that of mixed rows: the rows as themselves, and as
+  /// their partners, with weights that hold the shares. The inputs are those of both. Expects
+  /// partners that were looked up.
   std::array<Batch, 2> unmixed() const;
 
   /// Rows [begin, begin + count), as views. Partners must have been looked up.

@@ -22,7 +22,7 @@ struct Mixture {
   /// Targets that are mixed as their inputs are, such as masks of patches: both rows have them.
   std::vector<std::size_t> mixed_targets = {};
 
-  /// What the partners have: as Batch::targets, Batch::position_weights and Batch::weights.
+  /// Of the partners: as Batch::targets, Batch::position_weights and Batch::weights.
   std::vector<at::Tensor> targets = {};
   std::vector<at::Tensor> position_weights = {};
   at::Tensor weights = {};
