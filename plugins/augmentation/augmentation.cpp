@@ -13,9 +13,11 @@ Augmentation::Augmentation(const Config& config, std::string component)
 
 Augmentation::~Augmentation() = default;
 
-void Augmentation::do_fit(const RowReader& reader, const RowList&) {
+void Augmentation::do_fit(const RowReader& reader, const RowList& training_rows) {
   before_.inputs = reader.spec().inputs;
+  before_.targets = reader.spec().targets;
   prepare(before_);
+  learn(reader, training_rows);
 }
 
 void Augmentation::do_apply(Batch& batch, const ApplyContext& context) const {
@@ -27,12 +29,14 @@ void Augmentation::do_apply(Batch& batch, const ApplyContext& context) const {
 StateDict Augmentation::do_state() const {
   StateDict state;
   state.put("before", to_json(before_));
+  store(state);
   return state;
 }
 
 void Augmentation::do_load_state(const StateDict& state) {
   before_ = data_spec_from_json(state.value("before"));
   prepare(before_);
+  restore(state);
 }
 
 }  // namespace treadle::augmentation

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +38,19 @@ class ImageChoice {
   std::optional<std::vector<std::string>> names_;
 };
 
+/// Calls `use` with one image of each size (height and width).
+template <typename Use>
+void for_each_size(const std::vector<std::optional<ImageShape>>& images, Use&& use) {
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const auto has_size = [&](const std::optional<ImageShape>& other) {
+      return other && other->height == images[i]->height && other->width == images[i]->width;
+    };
+    if (images[i] &&
+        std::none_of(images.begin(), images.begin() + static_cast<std::ptrdiff_t>(i), has_size))
+      use(*images[i]);
+  }
+}
+
 /// A batch's images, to be written to: contiguous, float32, float64 or bytes, shaped as `shape`
 /// says.
 void expect_images(at::Tensor& images, const ImageShape& shape);
@@ -51,6 +66,14 @@ void with_pixel_of(const at::Tensor& images, Use&& use) {
     default:
       return use(std::uint8_t{});
   }
+}
+
+/// Calls `change` with images [B, channels, height, width], which are then those of the batch.
+template <typename Change>
+void change_images(at::Tensor& images, const ImageShape& shape, Change&& change) {
+  expect_images(images, shape);
+  const std::vector<std::int64_t> sizes = images.sizes().vec();
+  images = change(images.view({sizes[0], shape.channels, shape.height, shape.width})).view(sizes);
 }
 
 /// [B, 1, …], to be broadcast over `images`, with one element for each row: sent to their device,

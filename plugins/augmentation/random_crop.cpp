@@ -92,6 +92,13 @@ void cut_all(const at::Tensor& images, const Cutting& cutting, const std::vector
   }
 }
 
+/// The window in the middle, of rows of evaluation.
+at::Tensor middle_of(const at::Tensor& images, std::int64_t height, std::int64_t width) {
+  const std::int64_t top = (images.size(-2) - height) / 2;
+  const std::int64_t left = (images.size(-1) - width) / 2;
+  return images.narrow(-2, top, height).narrow(-1, left, width).contiguous();
+}
+
 /// The same by tensor operations: each window is looked up in its image, [B, C, height, width].
 at::Tensor looked_up(const at::Tensor& images, const Cutting& cutting,
                      const std::vector<Corner>& corners) {
@@ -166,9 +173,19 @@ std::vector<std::optional<ImageShape>> RandomCrop::choose(const DataSpec& spec) 
   return images;
 }
 
+void RandomCrop::prepare(const DataSpec& before) {
+  images_ = choose(before);
+  masks_ = Masks(before, images_, component());
+}
+
 DataSpec RandomCrop::do_output_spec(const DataSpec& before) const {
   const std::vector<std::optional<ImageShape>> images = choose(before);
   DataSpec after = before;
+  const Masks masks(before, images, component());
+  for_each_size(images, [&](const ImageShape& image) {
+    const Size window = window_of(image);
+    masks.resize(after, image, window.height, window.width);
+  });
   for (std::size_t port = 0; port < images.size(); ++port) {
     if (!images[port])
       continue;
@@ -189,6 +206,19 @@ void RandomCrop::change(Batch& batch, const ApplyContext& context) const {
       corner.right = bits.uniform();
     }
   }
+  for_each_size(images_, [&](const ImageShape& image) {
+    const Size window = window_of(image);
+    if (!context.training && window.height == image.height && window.width == image.width)
+      return;
+    masks_.resize(batch, image, context.training && padding_ > 0,
+                  [&](const at::Tensor& values, double fill) {
+                    if (!context.training)
+                      return middle_of(values, window.height, window.width);
+                    const ImageShape from{values.size(1), image.height, image.width};
+                    const ImageShape to{values.size(1), window.height, window.width};
+                    return looked_up(values, {from, to, padding_, fill}, corners);
+                  });
+  });
   for (std::size_t port = 0; port < images_.size(); ++port) {
     if (!images_[port])
       continue;
@@ -201,12 +231,7 @@ void RandomCrop::change(Batch& batch, const ApplyContext& context) const {
     expect_images(images, image);
     const Cutting cutting{image, {image.channels, window.height, window.width}, padding_, fill_};
     if (!context.training) {
-      // A window whose only place is the middle.
-      const std::int64_t top = (image.height - window.height) / 2;
-      const std::int64_t left = (image.width - window.width) / 2;
-      const at::Tensor middle =
-          images.narrow(-2, top, window.height).narrow(-1, left, window.width);
-      images = middle.contiguous();
+      images = middle_of(images, window.height, window.width);
       continue;
     }
     if (context.tensors_only) {

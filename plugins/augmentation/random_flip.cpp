@@ -60,6 +60,11 @@ RandomFlip::RandomFlip(const Config& config)
 
 RandomFlip::~RandomFlip() = default;
 
+void RandomFlip::prepare(const DataSpec& before) {
+  images_ = choice_.choose(before);
+  masks_ = Masks(before, images_, component());
+}
+
 DataSpec RandomFlip::do_output_spec(const DataSpec& before) const {
   choice_.choose(before);
   return before;
@@ -75,16 +80,25 @@ void RandomFlip::change(Batch& batch, const ApplyContext& context) const {
     row.horizontally = bits.uniform() < horizontal_;
     row.vertically = bits.uniform() < vertical_;
   }
+  const auto mirror_each = [&](at::Tensor& images) {
+    if (horizontal_ > 0)
+      mirror_where(images, rows, &Mirrored::horizontally, -1);
+    if (vertical_ > 0)
+      mirror_where(images, rows, &Mirrored::vertically, -2);
+  };
+  for_each_size(images_, [&](const ImageShape& image) {
+    masks_.move(batch, image, /*has_outside=*/false, [&](at::Tensor values, double) {
+      mirror_each(values);
+      return values;
+    });
+  });
   for (std::size_t port = 0; port < images_.size(); ++port) {
     if (!images_[port])
       continue;
     at::Tensor& images = batch.inputs[port];
     expect_images(images, *images_[port]);
     if (context.tensors_only) {
-      if (horizontal_ > 0)
-        mirror_where(images, rows, &Mirrored::horizontally, -1);
-      if (vertical_ > 0)
-        mirror_where(images, rows, &Mirrored::vertically, -2);
+      mirror_each(images);
       continue;
     }
     with_pixel_of(images,

@@ -54,6 +54,14 @@ TransformCase augmentation_case(std::string name, const char* component,
   return one;
 }
 
+/// Of a transform that computes with levels of pixels, which are rounded where they are bytes.
+TransformCase pixel_case(std::string name, const char* component, Json parameters,
+                         double bytes_within = 1) {
+  TransformCase one = augmentation_case(std::move(name), component, parameters);
+  one.bytes_within = bytes_within;
+  return one;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Augmentations, TransformContract,
     ::testing::Values(
@@ -64,7 +72,21 @@ INSTANTIATE_TEST_SUITE_P(
         augmentation_case("SmallerCrop", "random_crop", {{"size", {4, 3}}}),
         augmentation_case("FilledWithAFraction", "random_crop",
                           {{"size", 4}, {"padding", 1}, {"fill", 0.5}}),
-        augmentation_case("Flip", "random_flip", {{"vertical", 0.5}})),
+        augmentation_case("Flip", "random_flip", {{"vertical", 0.5}}),
+        augmentation_case("Mixup", "mixup", {{"inputs", {"picture"}}}),
+        augmentation_case("MixupOfEachRow", "mixup",
+                          {{"inputs", {"picture"}}, {"per_row", true}, {"probability", 0.5}}),
+        augmentation_case("Cutmix", "cutmix"),
+        augmentation_case("Erasing", "random_erasing", {{"value", {1, 2}}}),
+        augmentation_case("NearestAffine", "random_affine",
+                          {{"translate", {0.2, 0.1}}, {"scale", {0.5, 2}}, {"shear", 20}}),
+        pixel_case("BilinearAffine", "random_affine",
+                   {{"degrees", {-90, 180}}, {"interpolation", "bilinear"}, {"fill", 3}}, 0.5001),
+        pixel_case("ResizedCrop", "random_resized_crop", {{"size", {4, 8}}}, 0.5001),
+        pixel_case("ColorJitter", "color_jitter", {{"max_value", 255}}, 4),
+        pixel_case("RandAugment", "rand_augment",
+                   {{"max_value", 255}, {"interpolation", "bilinear"}, {"num_ops", 1}}, 2),
+        pixel_case("TrivialAugment", "trivial_augment", {{"max_value", 255}, {"fill", 100}}, 2)),
     CaseName());
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

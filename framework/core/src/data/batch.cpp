@@ -1,6 +1,7 @@
 #include <treadle/core/data/batch.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -42,7 +43,50 @@ at::Tensor join_padded(std::span<const at::Tensor> parts) {
   return at::cat(padded);
 }
 
+void Batch::look_up_partners(c10::ScalarType dtype) {
+  if (mixture.is_empty())
+    return;
+  TREADLE_EXPECTS(mixture.partners.defined() && mixture.partners.size(0) == size() &&
+                      mixture.shares.size(0) == size(),
+                  "mixed rows have a share and a partner each");
+  const at::Tensor partners = std::exchange(mixture.partners, at::Tensor());
+  const auto of_partners = [&](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.index_select(0, partners.to(tensor.device())) : tensor;
+  };
+  mixture.shares = mixture.shares.to(dtype);
+  const auto partners_of_each = [&](const std::vector<at::Tensor>& tensors) {
+    std::vector<at::Tensor> theirs;
+    for (const at::Tensor& tensor : tensors)
+      theirs.push_back(of_partners(tensor));
+    for (const std::size_t target : mixture.mixed_targets) {
+      if (target < tensors.size())
+        theirs[target] = tensors[target];
+    }
+    return theirs;
+  };
+  mixture.targets = partners_of_each(targets);
+  mixture.position_weights = partners_of_each(position_weights);
+  mixture.weights = of_partners(weights);
+}
+
+std::array<Batch, 2> Batch::unmixed() const {
+  TREADLE_EXPECTS(!mixture.is_empty() && !mixture.partners.defined(),
+                  "partners are looked up before losses are computed");
+  const auto shared = [](const at::Tensor& each, const at::Tensor& shares) {
+    return each.defined() ? each.mul(shares) : shares;
+  };
+  std::array<Batch, 2> both = {*this, *this};
+  for (Batch& one : both)
+    one.mixture = {};
+  both[0].weights = shared(weights, mixture.shares);
+  both[1].targets = mixture.targets;
+  both[1].position_weights = mixture.position_weights;
+  both[1].weights = shared(mixture.weights, mixture.shares.neg().add(1));
+  return both;
+}
+
 Batch Batch::slice(std::int64_t begin, std::int64_t count) const {
+  TREADLE_EXPECTS(!mixture.partners.defined(), "partners are looked up before a batch is sliced");
   const auto cut = [&](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.narrow(0, begin, count) : tensor;
   };
@@ -65,6 +109,12 @@ Batch Batch::slice(std::int64_t begin, std::int64_t count) const {
   part.weights = cut(weights);
   part.rows = cut(rows);
   part.groups = cut(groups);
+  part.mixture = {cut(mixture.shares),
+                  {},
+                  mixture.mixed_targets,
+                  cut_each(mixture.targets),
+                  cut_each(mixture.position_weights),
+                  cut(mixture.weights)};
   return part;
 }
 
@@ -91,6 +141,14 @@ Batch Batch::with_each(const std::function<at::Tensor(const at::Tensor&)>& chang
   result.weights = changed(weights);
   result.rows = rows;
   result.groups = groups;
+  result.mixture.shares = changed(mixture.shares);
+  result.mixture.partners = changed(mixture.partners);
+  result.mixture.mixed_targets = mixture.mixed_targets;
+  for (const at::Tensor& target : mixture.targets)
+    result.mixture.targets.push_back(changed(target));
+  for (const at::Tensor& each : mixture.position_weights)
+    result.mixture.position_weights.push_back(changed(each));
+  result.mixture.weights = changed(mixture.weights);
   return result;
 }
 
@@ -118,6 +176,8 @@ Batch Batch::join(std::span<const Batch> parts) {
     }
     return joined;
   };
+  for (const Batch& part : parts)
+    TREADLE_EXPECTS(part.mixture.is_empty(), "mixed rows are not joined");
   Batch all;
   all.inputs = join_each(&Batch::inputs);
   all.targets = join_each(&Batch::targets);

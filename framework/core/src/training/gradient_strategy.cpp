@@ -36,6 +36,11 @@ void detach(StateDict& state) {
 std::vector<BatchLoss::Term> forward_terms(const GradientTask& task, const Batch& batch,
                                            ForwardContext& context) {
   if (task.loss != nullptr) {
+    if (!batch.mixture.is_empty()) {
+      throw UsageError(
+          "mixup and cutmix mix the targets of rows, and this training loop computes a loss of its "
+          "own, which does not mix them; leave those transforms out");
+    }
     LossTerms terms = (*task.loss)(*task.model, batch, context);
     return {{std::move(terms.sum), std::move(terms.weight), static_cast<double>(batch.size())}};
   }

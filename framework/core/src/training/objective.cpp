@@ -1,6 +1,7 @@
 #include <treadle/core/training/objective.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <ATen/ops/full.h>
@@ -120,6 +121,10 @@ bool Objective::is_additive() const {
 }
 
 at::Tensor Objective::weight_of(const Term& term, const Batch& batch) const {
+  if (!batch.mixture.is_empty()) {
+    const auto [own, partners] = batch.unmixed();
+    return weight_of(term, own).add(weight_of(term, partners));
+  }
   return term.loss->weight(TargetBatch::transformed(batch, term.target, targets_[term.target]));
 }
 
@@ -147,8 +152,27 @@ auto Objective::with_outputs_of(std::size_t term, const std::vector<at::Tensor>&
   return work(mine);
 }
 
+/// The loss of mixed rows: that of the rows as themselves and that of their partners, added up.
+template <typename Forward>
+std::vector<BatchLoss::Term> Objective::of_both(const Batch& mixed, const Forward& forward) const {
+  if (!is_additive()) {
+    throw UsageError(
+        "mixup and cutmix need losses that are sums over rows, and a correlation or a Sharpe ratio "
+        "is none; leave those transforms out, or take another loss");
+  }
+  const std::array<Batch, 2> rows = mixed.unmixed();
+  BatchLoss both;
+  both.add({forward(rows[0]), {}});
+  both.add({forward(rows[1]), {}});
+  for (BatchLoss::Term& term : both.terms)
+    term.count /= 2;  // of the rows, which were counted twice
+  return std::move(both.terms);
+}
+
 std::vector<BatchLoss::Term> Objective::forward(const std::vector<at::Tensor>& outputs,
                                                 const Batch& batch) const {
+  if (!batch.mixture.is_empty())
+    return of_both(batch, [&](const Batch& one) { return forward(outputs, one); });
   expect_rows(outputs_, outputs, batch);
   std::vector<BatchLoss::Term> losses;
   losses.reserve(terms_.size());
@@ -168,6 +192,8 @@ BatchLoss::Term Objective::forward(const Term& term, const std::vector<at::Tenso
 std::vector<BatchLoss::Term> Objective::forward_in_chunks(const DeferredOutput& output,
                                                           const Batch& batch) const {
   TREADLE_EXPECTS(output_chunks_ > 0, "outputs are deferred for a loss in chunks");
+  if (!batch.mixture.is_empty())
+    return of_both(batch, [&](const Batch& one) { return forward_in_chunks(output, one); });
   const Term& term = terms_.front();
   const auto target = TargetBatch::transformed(batch, term.target, targets_[term.target]);
   return {term_of(chunked_forward(*term.loss, output, target, output_chunks_), target)};

@@ -166,6 +166,7 @@ void BatchPreparation::find_device_part() {
 }
 
 void BatchPreparation::put_back(Batch& batch, Memory& memory) const {
+  batch.mixture = {};
   const auto restore = [](at::Tensor& value, Memory::Converted& converted) {
     if (!converted.gathered.defined())
       return;
@@ -307,6 +308,8 @@ void BatchPreparation::before_transfer(Batch& batch, const ApplyContext& context
   memory.position_weights.resize(batch.position_weights.size());
   for (std::size_t step = 0; step < device_from_; ++step)
     apply(step, batch, context, &memory);
+  if (!has_device_part())
+    batch.look_up_partners(dtype_);
 }
 
 void BatchPreparation::after_transfer(Batch& batch, const ApplyContext& context) const {
@@ -314,6 +317,7 @@ void BatchPreparation::after_transfer(Batch& batch, const ApplyContext& context)
   on_device.tensors_only = true;
   for (std::size_t step = device_from_; step < steps_.size(); ++step)
     apply(step, batch, on_device, nullptr);
+  batch.look_up_partners(dtype_);
 }
 
 std::int64_t BatchPreparation::growth_on_device(const Batch& batch) const {

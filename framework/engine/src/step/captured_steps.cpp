@@ -28,9 +28,11 @@ std::vector<at::Tensor> tensors_of(const StepRows& rows) {
   std::vector<at::Tensor> all;
   for (const Batch& batch : rows.shards) {
     for (const std::vector<at::Tensor>* list :
-         {&batch.inputs, &batch.targets, &batch.original_targets, &batch.position_weights})
+         {&batch.inputs, &batch.targets, &batch.original_targets, &batch.position_weights,
+          &batch.mixture.targets, &batch.mixture.position_weights})
       all.insert(all.end(), list->begin(), list->end());
-    all.push_back(batch.weights);
+    for (const at::Tensor& of_rows : {batch.weights, batch.mixture.shares, batch.mixture.weights})
+      all.push_back(of_rows);
   }
   return all;
 }

@@ -82,7 +82,8 @@ class BatchPreparation {
 
   /// The part that is done on the host.
   void before_transfer(Batch& batch, const ApplyContext& context, Memory& memory) const;
-  /// The part that is done on the device, on this thread's stream. Changes inputs alone.
+  /// The part that is done on the device, on this thread's stream. Changes inputs alone, and looks
+  /// up the partners of mixed rows, as the host part does where it is the last.
   void after_transfer(Batch& batch, const ApplyContext& context) const;
   bool has_host_part() const { return device_from_ > 0; }
   bool has_device_part() const { return device_from_ < steps_.size(); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,6 +10,9 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <treadle/core/data/mixture.h>
 
 namespace treadle {
 
@@ -39,10 +43,20 @@ struct Batch {
   /// The group (series) of each row: int64 [B], always on the CPU; undefined where the data has
   /// none, or can only be read in order.
   at::Tensor groups = {};
+  /// How rows are mixed with others; empty unless a transform did so, in training.
+  Mixture mixture = {};
 
   std::int64_t size() const { return rows.defined() ? rows.size(0) : 0; }
 
-  /// Rows [begin, begin + count), as views.
+  /// Looks up targets and weights of the partners of mixed rows; shares become numbers of `dtype`.
+  /// Does nothing where no rows are mixed.
+  void look_up_partners(c10::ScalarType dtype);
+  /// The two batches whose losses add up to that of mixed rows: the rows as themselves, and as
+  /// their partners, with weights that hold the shares. The inputs are those of both. Expects
+  /// partners that were looked up.
+  std::array<Batch, 2> unmixed() const;
+
+  /// Rows [begin, begin + count), as views. Partners must have been looked up.
   Batch slice(std::int64_t begin, std::int64_t count) const;
 
   /// The same rows on a device; this where they are there already. Their numbers and groups stay on

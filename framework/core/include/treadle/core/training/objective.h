@@ -68,7 +68,8 @@ class Objective {
   /// is one term of factor 1, and nothing that a model adds.
   bool needs_weights() const { return terms_.size() != 1 || terms_.front().factor != 1; }
 
-  /// The terms of `batch`, differentiable. Outputs of other rows throw a TrainingError.
+  /// The terms of `batch`, differentiable; of mixed rows, the loss that Mixture defines. Outputs of
+  /// other rows throw a TrainingError, and mixed rows a UsageError where a loss is not additive.
   std::vector<BatchLoss::Term> forward(const std::vector<at::Tensor>& outputs,
                                        const Batch& batch) const;
 
@@ -133,6 +134,8 @@ class Objective {
   at::Tensor weight_of(const Term& term, const Batch& batch) const;
   BatchLoss::Term forward(const Term& term, const std::vector<at::Tensor>& outputs,
                           const Batch& batch) const;
+  template <typename Forward>
+  std::vector<BatchLoss::Term> of_both(const Batch& mixed, const Forward& forward) const;
   /// Calls `work` with the outputs of a term, which are all of them where there is one term.
   template <typename Work>
   auto with_outputs_of(std::size_t term, const std::vector<at::Tensor>& all, Work&& work) const;

@@ -24,6 +24,8 @@ struct TransformCase {
   bool images = false;
   /// A device draws other numbers than the host for it.
   bool draws_on_device = false;
+  /// By how much images of bytes may differ from those of numbers: bytes are rounded.
+  double bytes_within = 0;
 };
 
 TREADLE_CONTRACT_SUITE(TransformContract, TransformCase);
