@@ -137,6 +137,15 @@ nlohmann::json read_by(const Runtime& runtime, const std::string& name,
   return other;
 }
 
+/// What the parameter that names the source is set to: a file by its whole path, as a document's is.
+std::string source_text(const nlohmann::json& schema, const std::string& data) {
+  const nlohmann::json& parameter =
+      schema.at("properties").at(schema.at("x-treadle-source").get<std::string>());
+  return parameter.value("x-treadle-type", "") == "path"
+             ? std::filesystem::absolute(data).lexically_normal().string()
+             : data;
+}
+
 /// Makes a provider, or the one it makes its rows of, read other data: a file in place of its own,
 /// or the parameters of a JSON object in place of some of its own.
 void give_data(const Runtime& runtime, const std::string& data, nlohmann::json& component) {
@@ -159,10 +168,10 @@ void give_data(const Runtime& runtime, const std::string& data, nlohmann::json& 
     return;
   }
   const std::string own = component.at("use").get<std::string>();
-  const std::string file = std::filesystem::absolute(data).lexically_normal().string();
-  if (const std::string name = reader_of(runtime, own, schema, file); name != own) {
+  if (const std::string name = reader_of(runtime, own, schema, data); name != own) {
     component = read_by(runtime, name, component);
-    component[schema_of_data(runtime, component).at("x-treadle-source").get<std::string>()] = file;
+    const nlohmann::json other = schema_of_data(runtime, component);
+    component[other.at("x-treadle-source").get<std::string>()] = source_text(other, data);
     return;
   }
   if (source.empty()) {
@@ -170,7 +179,7 @@ void give_data(const Runtime& runtime, const std::string& data, nlohmann::json& 
                      "\", which does not come from a file; give the parameters that differ as a "
                      "JSON object, such as '{\"query\": \"…\"}'");
   }
-  component[source] = file;
+  component[source] = source_text(schema, data);
 }
 
 }  // namespace
