@@ -147,14 +147,15 @@ AutoDocument auto_document(const Runtime& runtime, const CommandLine& line,
                            const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   const std::string& file = line.arguments[0];
+  const bool is_file = !file.starts_with('{');
   // As it was typed, unless the document is written into another folder.
   const bool is_elsewhere =
       !folder.empty() && folder.lexically_normal() != fs::current_path().lexically_normal();
-  const std::string path = is_elsewhere && !fs::path(file).is_absolute()
+  const std::string path = is_file && is_elsewhere && !fs::path(file).is_absolute()
                                ? fs::absolute(file).lexically_proximate(folder).string()
                                : file;
   const auto begun = Document::from_json(
-      {{"treadle", 1}, {"data", {{"use", "csv"}, {"path", path}}}, {"model", "linear"}}, folder);
+      {{"treadle", 1}, {"data", data_slot_for(runtime, path)}, {"model", "linear"}}, folder);
   std::vector<std::string> others;
   for (const std::string& assignment : line.overrides()) {
     if (assignment.starts_with("data.") || assignment.starts_with("data=")) {
@@ -170,7 +171,7 @@ AutoDocument auto_document(const Runtime& runtime, const CommandLine& line,
       {line.text("target"), checked_task(line), column_names(line, "drop"), column_types(line)},
       file);
   automl::DocumentOptions options;
-  options.name = run_name_of(file);
+  options.name = run_name_of(is_file ? file : begun->value()["data"]["use"].get<std::string>());
   options.seed = number_of<std::uint64_t>(line, "seed", "a whole number from 0 on");
   if (line.has("trials"))
     options.trials = number_of<std::int64_t>(line, "trials", "a whole number");
