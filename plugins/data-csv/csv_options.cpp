@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "byte_source.h"
+
 namespace treadle::csv {
 namespace {
 
@@ -67,10 +69,15 @@ CsvOptions::CsvOptions(const Config& config)
       header(config.get_or("header", true)),
       skip_rows(config.get_or("skip_rows", std::int64_t{0})),
       separator(character(config, "separator", ',')),
-      quote(character(config, "quote", '"')) {
+      quote(character(config, "quote", '"')),
+      encoding(config.get_or<std::string>("encoding", "utf-8")) {
   const Json& json = config.json();
   if (separator == '\0' || separator == quote)
     config.fail("separator", "must be a character, and another one than \"quote\"");
+  if (!table::is_encoding(encoding)) {
+    config.fail("encoding",
+                "\"" + encoding + "\" is none that iconv knows; \"iconv -l\" lists them");
+  }
   missing_values = config.get_or("missing_values", missing_values);
   if (config.has("target")) {
     targets.clear();

@@ -38,6 +38,7 @@ struct CsvOptions {
   std::int64_t skip_rows = 0;
   char separator = ',';
   char quote = '"';  ///< 0: none
+  std::string encoding = "utf-8";
   std::vector<TargetOption> targets = {{"", {std::int64_t{-1}}}};
   std::optional<std::vector<ColumnName>> columns;
   /// The columns of each input port; instead of `columns`.

@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <treadle/base/error.h>
+
+#include "byte_source.h"
 
 namespace treadle::csv {
 
@@ -25,7 +28,7 @@ namespace treadle::csv {
 ///
 /// A line ends with LF, CRLF or CR, the last also with the file. Blank lines are no rows. Throws
 /// DataError "FILE:LINE: …" when the text cannot be cut: an open quote, a NUL byte, a row that is
-/// not UTF-8.
+/// not UTF-8, bytes that cannot be unpacked or converted.
 class CsvScanner {
  public:
   enum class After : std::uint8_t {
@@ -41,10 +44,11 @@ class CsvScanner {
   };
 
   /// `shown` is the file's name in messages. Throws DataError when it cannot be read.
-  CsvScanner(const std::filesystem::path& path, std::string shown, char separator, char quote);
-  ~CsvScanner();
+  CsvScanner(const std::filesystem::path& path, std::string shown, char separator, char quote,
+             const std::string& encoding = "utf-8");
   CsvScanner(const CsvScanner&) = delete;
   CsvScanner& operator=(const CsvScanner&) = delete;
+  ~CsvScanner() = default;
 
   /// Passes over `count` lines, whatever is in them.
   void skip_lines(std::int64_t count);
@@ -76,14 +80,18 @@ class CsvScanner {
   Field quoted_field(const char*& p);
   std::vector<std::string> texts(const char*& end);
   void fill();
+  std::size_t read_bytes(char* to, std::size_t room);
+  /// The line that `p` is in, from the start of the current row.
+  std::int64_t line_at(const char* p) const;
   void find_bad_byte();
   [[noreturn]] void fail_for_bad_byte() const;
+  [[noreturn]] void fail_for_nul() const;
 
   std::string shown_;
   char separator_;
   char quote_;
   std::array<bool, 256> ends_field_{};  // separator, line ends and NUL
-  int descriptor_ = -1;
+  std::unique_ptr<table::ByteSource> source_;
   bool at_end_of_file_ = false;
   std::vector<char> buffer_;
   char* begin_ = nullptr;      // of the current row
@@ -112,7 +120,7 @@ inline CsvScanner::After CsvScanner::step(const char*& p) {
   // The last row of the file ends with a line end, which fill() adds when it is not there.
   if (p == end_)
     return After::kMore;
-  fail("there is a NUL byte; this is not a text file");
+  fail_for_nul();
 }
 
 inline void CsvScanner::end_row(const char* p) {

@@ -19,7 +19,7 @@ namespace {
 std::size_t fields_with(const CsvOptions& options, char separator) {
   std::size_t fields = 0;
   try {
-    CsvScanner scanner(options.path, "", separator, options.quote);
+    CsvScanner scanner(options.path, "", separator, options.quote, options.encoding);
     scanner.skip_lines(options.skip_rows);
     for (int row = 0; row < kRowsThatTell && scanner.begin_row() != nullptr; ++row) {
       const std::size_t count = scanner.read_row().size();

@@ -160,7 +160,7 @@ bool is_row_of_data(const std::vector<std::string>& names) {
 }
 
 std::vector<std::string> first_row(const CsvOptions& options, const std::string& shown) {
-  CsvScanner scanner(options.path, shown, options.separator, options.quote);
+  CsvScanner scanner(options.path, shown, options.separator, options.quote, options.encoding);
   scanner.skip_lines(options.skip_rows);
   if (scanner.begin_row() == nullptr)
     scanner.fail("the file is empty");
@@ -205,7 +205,7 @@ bool is_missing(const CsvOptions& options, std::string_view text) {
 /// number nothing.
 bool is_like_its_rows(const CsvOptions& options, const std::string& shown) {
   constexpr int kMostRows = 1000;
-  CsvScanner scanner(options.path, shown, options.separator, options.quote);
+  CsvScanner scanner(options.path, shown, options.separator, options.quote, options.encoding);
   scanner.skip_lines(options.skip_rows);
   scanner.begin_row();
   const std::vector<std::string> names = scanner.read_row();
@@ -295,7 +295,7 @@ TableProfile profile_file(const CsvOptions& given) {
   TableProfile profile;
   profile.missing_values = given.missing_values;
   const CsvOptions options = as_written(given, shown, profile.parameters);
-  CsvScanner scanner(options.path, shown, options.separator, options.quote);
+  CsvScanner scanner(options.path, shown, options.separator, options.quote, options.encoding);
   scanner.skip_lines(options.skip_rows);
   scanner.begin_row();
   std::vector<std::string> names = options.header ? scanner.read_row() : scanner.peek_row();

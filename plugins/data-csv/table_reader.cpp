@@ -236,7 +236,8 @@ void check_first_rows(const CsvOptions& options, bool is_known) {
   const std::optional<char> other = other_separator(options);
   if (!other)
     return;
-  CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote);
+  CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote,
+                     options.encoding);
   try {
     scanner.skip_lines(options.skip_rows);
     for (int row = 0; row < kRowsThatTell && scanner.begin_row() != nullptr; ++row)
@@ -268,7 +269,8 @@ std::vector<std::size_t> places_of(const std::vector<std::string>& names,
 
 Table read_whole_table(const CsvOptions& options, const OpenRequest& request,
                        const std::optional<TableDescription>& known) {
-  CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote);
+  CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote,
+                     options.encoding);
   scanner.skip_lines(options.skip_rows);
   if (scanner.begin_row() == nullptr) {
     throw DataError(scanner.shown() +
@@ -296,7 +298,8 @@ Table read_whole_table(const CsvOptions& options, const OpenRequest& request,
 
 std::vector<std::vector<std::string>> read_texts(const CsvOptions& options, const LineIndex& rows,
                                                  const std::vector<std::string>& names) {
-  CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote);
+  CsvScanner scanner(options.path, shown_path(options.path), options.separator, options.quote,
+                     options.encoding);
   scanner.skip_lines(options.skip_rows);
   const std::string place = scanner.shown();
   const auto changed = [&] {
