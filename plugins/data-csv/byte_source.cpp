@@ -10,6 +10,7 @@
 #include <cstring>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "decoded_bytes.h"
 #include "packed_bytes.h"
@@ -55,6 +56,12 @@ class FileBytes final : public ByteSource {
     return size;
   }
 
+  void do_skip(std::size_t count) override {
+    // A pipe cannot be read at another place.
+    if (::lseek(descriptor_, static_cast<off_t>(count), SEEK_CUR) < 0)
+      ByteSource::do_skip(count);
+  }
+
   std::string shown_;
   int descriptor_;
 };
@@ -87,6 +94,13 @@ class PeekedBytes final : public ByteSource {
     }
   }
 
+  void do_skip(std::size_t count) override {
+    const std::size_t first = std::min(count, head_.size() - used_);
+    used_ += first;
+    if (count > first)
+      from_->skip(count - first);
+  }
+
   std::unique_ptr<ByteSource> from_;
   std::string head_;
   std::size_t used_ = 0;
@@ -109,6 +123,16 @@ ByteError::ByteError(const std::string& shown, std::string message)
     : DataError(shown + ": " + message), message_(std::move(message)) {}
 
 ByteError::~ByteError() = default;
+
+void ByteSource::do_skip(std::size_t count) {
+  std::vector<char> skipped(std::min<std::size_t>(count, std::size_t{1} << 18));
+  while (count > 0) {
+    const std::size_t size = read(skipped.data(), std::min(count, skipped.size()));
+    if (size == 0)
+      return;
+    count -= size;
+  }
+}
 
 std::unique_ptr<ByteSource> open_bytes(const std::filesystem::path& path, const std::string& shown,
                                        const std::string& encoding, const UnpackLimits& limits) {

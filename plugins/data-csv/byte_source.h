@@ -28,6 +28,12 @@ class ByteSource {
   /// or an error follows, 0 at the end. Throws ByteError for bytes that cannot be read, unpacked or
   /// converted, after all bytes before them; and again with each call after that.
   std::size_t read(char* to, std::size_t room) { return do_read(to, room); }
+  /// Passes over `count` bytes, or over all that are left where these are fewer.
+  void skip(std::size_t count) { do_skip(count); }
+
+ protected:
+  /// The default reads them.
+  virtual void do_skip(std::size_t count);
 
  private:
   virtual std::size_t do_read(char* to, std::size_t room) = 0;

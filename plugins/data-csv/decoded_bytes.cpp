@@ -56,7 +56,7 @@ class DecodedBytes final : public ByteSource {
     return size;
   }
 
-  // Makes text of what was read. False at the end, or with a problem.
+  // Converts the next bytes. False at the end, or with a problem.
   bool convert() {
     used_ = text_size_ = 0;
     while (text_size_ == 0 && problem_.empty() && !has_ended_) {

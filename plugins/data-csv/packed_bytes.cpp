@@ -26,7 +26,7 @@ std::unique_ptr<ByteSource> refuse(const std::string& shown, const std::string& 
 #endif
 
 #if defined(TREADLE_HAS_ZLIB) || defined(TREADLE_HAS_ZSTD)
-/// What the formats have in common: packed bytes in pieces, what is wrong with them, the limits.
+/// The part that the formats share: packed bytes in pieces, the first problem, the limits.
 class PackedBytes : public ByteSource {
  protected:
   PackedBytes(std::unique_ptr<ByteSource> from, std::string shown, const UnpackLimits& limits)
@@ -41,7 +41,7 @@ class PackedBytes : public ByteSource {
   const char* packed() const { return packed_.data(); }
   std::size_t packed_size() const { return size_; }
 
-  /// What is wrong, from which on nothing is read. `used`: how many of packed() were used.
+  /// Sets the problem, after which nothing is read. `used`: the bytes of packed() that were used.
   void set_problem(const std::string& what, std::size_t used) {
     problem_ = what + " (after " + std::to_string(taken_ + used) + " bytes of the file, " +
                std::to_string(unpacked_) + " unpacked)";
@@ -82,7 +82,7 @@ class PackedBytes : public ByteSource {
   std::string shown_;
   UnpackLimits limits_;
   std::vector<char> packed_;
-  std::size_t size_ = 0;   // of what is in packed_
+  std::size_t size_ = 0;   // of the bytes in packed_
   std::size_t taken_ = 0;  // packed bytes before those
   std::size_t unpacked_ = 0;
   std::string problem_;
@@ -198,7 +198,7 @@ class ZstdBytes final : public PackedBytes {
         set_damaged(shown_error(status), in_.pos);
       } else {
         is_between_ = status == 0;
-        // What the frame still holds was written, unless there was no room.
+        // The decoder writes all it holds, unless there is no room.
         if (!has_more && !is_between_ && out.pos == before)
           set_cut_off();
       }

@@ -7,8 +7,8 @@
 
 namespace treadle::table {
 
-/// What is packed in `from`, in the format of gzip: one member after the other, as pigz, bgzip and
-/// cat write them. Zeros may follow. Throws DataError where Treadle was built without zlib.
+/// Unpacks gzip: one member after the other, as pigz, bgzip and cat write them. Zeros may follow.
+/// Throws DataError where Treadle was built without zlib.
 std::unique_ptr<ByteSource> unpack_gzip(std::unique_ptr<ByteSource> from, const std::string& shown,
                                         const UnpackLimits& limits);
 

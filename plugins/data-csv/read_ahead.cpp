@@ -55,7 +55,7 @@ class ReadAhead final : public ByteSource {
         start();
       const Piece* const piece = current();
       if (piece->error != nullptr) {
-        // What came before it is used first; the piece stays, for the next call.
+        // The bytes before it are used first; the piece stays, for the next call.
         if (size > 0)
           return size;
         std::rethrow_exception(piece->error);
@@ -83,7 +83,7 @@ class ReadAhead final : public ByteSource {
     thread_ = std::thread([this] { produce(); });
   }
 
-  // The thread: ends with the bytes, with an error, or when it is told to.
+  // The thread: ends with the bytes, with an error, or once is_stopped_ is set.
   void produce() {
     for (std::uint64_t next = 0;; ++next) {
       {

@@ -135,7 +135,7 @@ TEST_F(ByteSources, StayTheSameThroughManyPieces) {
   EXPECT_EQ(read(packed), text);
   EXPECT_EQ(read(packed, "utf-8", 1 << 20), text);
   EXPECT_EQ(read(packed, "latin1", 1 << 20), text);
-  // What is before the cut comes first, to the byte where another unpacker stops, too.
+  // The bytes before the cut come first.
   const std::string cut = read(packed.substr(0, packed.size() / 2), "utf-8", 1 << 20);
   const std::size_t whole = cut.find('!');
   ASSERT_NE(whole, std::string::npos);
@@ -210,7 +210,7 @@ TEST_F(ByteSources, SayWhereZstandardIsDamaged) {
   EXPECT_THAT(read(changed), HasSubstr("the packed file is damaged: "));
 }
 
-// What unpacks it would have to hold that much.
+// A decoder needs memory for a whole window.
 TEST_F(ByteSources, RefuseLargeWindowsOfZstandard) {
   ZSTD_CCtx* const context = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, 28);
