@@ -11,8 +11,8 @@
 namespace treadle::table {
 
 /// The bytes of a file in order, once: as they are stored, unpacked, or converted to UTF-8. One
-/// user, one thread; what is slow to produce is produced one piece ahead by a thread of its own,
-/// which ends with the source.
+/// user, one thread. Unpacked and converted bytes are produced ahead of their use, by a thread that
+/// ends with the source.
 ///
 ///     const auto source = open_bytes(path, shown_path(path));
 ///     while (const std::size_t count = source->read(buffer.data(), buffer.size()))
@@ -39,8 +39,8 @@ class ByteSource {
   virtual std::size_t do_read(char* to, std::size_t room) = 0;
 };
 
-/// Bytes that cannot be read: "FILE: MESSAGE". Who counts lines can say "FILE:LINE: MESSAGE": the
-/// line is that of the byte after the last one that was read.
+/// Bytes that cannot be read: "FILE: MESSAGE". A reader that counts lines can report "FILE:LINE:
+/// MESSAGE": the line of the byte after the last one that was read.
 class ByteError final : public DataError {
  public:
   ByteError(const std::string& shown, std::string message);

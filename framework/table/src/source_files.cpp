@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is in the folder where no file matches.
+/// Lists a folder without a matching file.
 std::string shown_folder(const fs::path& folder) {
   constexpr std::size_t kMostNames = 5;
   const fs::path there = folder.empty() ? fs::path(".") : folder;
@@ -28,7 +28,7 @@ std::string shown_folder(const fs::path& folder) {
     names.insert(entry->path().filename().string() + (entry->is_directory(error) ? "/" : ""));
   }
   if (error)
-    return "there is no folder " + shown_path(there);
+    return "the folder " + shown_path(there) + " does not exist";
   if (names.empty())
     return "the folder " + shown_path(there) + " is empty";
   std::string text = shown_path(there) + " has ";

@@ -10,15 +10,15 @@
 
 namespace treadle::table {
 
-/// What to do with a time of the clock that comes twice, when clocks are set back.
+/// The meaning of a clock time that comes twice, when clocks are set back.
 enum class Ambiguous : std::uint8_t { kError, kEarliest, kLatest };
 
 /// How dates and times are written, and the zone of those without an offset: the parameters
 /// `date_format`, `timezone` and `ambiguous`. Immutable, thread-safe.
 ///
 /// A format is "iso8601", "unix", "unix_ms" (numbers: seconds and milliseconds since 1970, UTC), or
-/// what strptime takes, in English whatever the locale. Numbers may lack leading zeros unless a
-/// number follows directly:
+/// a format of strptime, in English under any locale. Numbers may lack leading zeros unless a number
+/// follows directly:
 ///
 ///     %Y year of four digits   %y of two: 69 to 99 are 19xx (POSIX)    %m month   %d day   %j of
 ///     the year %b %B month's name, short or long   %a %A weekday, which must fit the date %H hour
@@ -36,8 +36,8 @@ class DateFormat {
     std::int64_t finer = 0;  ///< the first nine digits behind those of the microseconds
     double ahead = 0;        ///< seconds that the clock is ahead of UTC
   };
-  /// False for a text that is no time; `problem` then says why where that is not plain: a time that
-  /// no clock has shown, or twice.
+  /// False for a text that is no time. For a time that no clock has shown, or has shown twice,
+  /// `problem` is the reason.
   bool read(std::string_view text, Time& time, std::string* problem = nullptr) const;
 
   bool is_iso() const { return kind_ == Kind::kIso; }

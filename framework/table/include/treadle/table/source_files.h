@@ -16,8 +16,8 @@ std::vector<std::string> paths_of(const Config& config, const std::string& key);
 /// name; a `*` matches no `/` and no leading dot. Files without a pattern need not exist: opening
 /// them fails.
 ///
-/// Throws DataError for a pattern that no file matches, with what is in its folder, and for a file
-/// that is there twice.
+/// Throws DataError for a pattern without a match, listing its folder, and for a file that is named
+/// twice.
 std::vector<std::filesystem::path> find_files(const std::vector<std::string>& paths);
 
 /// For messages: "a.csv", or "a.csv and 3 more files".
