@@ -1,4 +1,4 @@
-#include "date_format.h"
+#include <treadle/table/date_format.h>
 
 #include <algorithm>
 #include <array>
@@ -150,7 +150,7 @@ void DateFormat::add_steps(std::string_view format) {
     const auto* const part = std::find_if(std::begin(kParts), std::end(kParts),
                                           [&](const auto& p) { return p.first == letter; });
     if (part == std::end(kParts)) {
-      throw UsageError("\"date_format\": \"" + std::string(format) + "\" has \"%" +
+      throw UsageError(quote_text(format) + " has \"%" +
                        (letter == '\0' ? std::string() : std::string(1, letter)) +
                        "\", which is none of %Y %y %m %b %B %d %j %a %A %H %I %p %M %S %f %z %s %F "
                        "%T %R %D %%");
@@ -173,7 +173,7 @@ bool DateFormat::has(Part part) const {
 
 void DateFormat::check_steps() const {
   const auto fail = [&](const std::string& what) {
-    throw UsageError("\"date_format\": \"" + format_ + "\" " + what);
+    throw UsageError(quote_text(format_) + " " + what);
   };
   if (has(Part::kUnix))
     return;

@@ -1,4 +1,4 @@
-#include "time_zone.h"
+#include <treadle/table/time_zone.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
 namespace treadle::table {
 namespace {
@@ -121,13 +122,14 @@ TimeZone TimeZone::load(const std::string& name) {
   const std::filesystem::path folder = zone_folder();
   std::error_code error;
   if (is_zone_name(name) && !std::filesystem::is_directory(folder, error)) {
-    throw DataError("\"timezone\": \"" + name + "\" needs the tz database, and there is no " +
-                    folder.string() +
-                    "; install the package tzdata, or give an offset such as \"+01:00\"");
+    throw DataError("the time zone " + quote_text(name) +
+                    " needs the tz database, but the folder " + folder.string() +
+                    " does not exist; install the package tzdata, or give an offset such as "
+                    "\"+01:00\"");
   }
   if (!is_zone_name(name) || !std::filesystem::is_regular_file(folder / name, error)) {
-    throw UsageError("\"timezone\": \"" + name + "\" is no zone of " + folder.string() +
-                     "; zones are called as \"Europe/Berlin\", \"UTC\" or \"+01:00\"");
+    throw UsageError(quote_text(name) + " is no time zone of " + folder.string() +
+                     "; zones are named as \"Europe/Berlin\", \"UTC\" or \"+01:00\"");
   }
   std::ifstream file(folder / name, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

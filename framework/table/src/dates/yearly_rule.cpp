@@ -1,7 +1,7 @@
 #include <cctype>
 #include <chrono>
 
-#include "time_zone.h"
+#include <treadle/table/time_zone.h>
 
 namespace treadle::table {
 namespace {

@@ -1,4 +1,4 @@
-#include "dates/date_format.h"
+#include <treadle/table/date_format.h>
 
 #include <string>
 #include <vector>

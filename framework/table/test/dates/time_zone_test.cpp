@@ -1,4 +1,4 @@
-#include "dates/time_zone.h"
+#include <treadle/table/time_zone.h>
 
 #include <cstdint>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "time_zone.h"
+#include <treadle/table/time_zone.h>
 
 namespace treadle::table {
 
@@ -17,8 +17,8 @@ enum class Ambiguous : std::uint8_t { kError, kEarliest, kLatest };
 /// `date_format`, `timezone` and `ambiguous`. Immutable, thread-safe.
 ///
 /// A format is "iso8601", "unix", "unix_ms" (numbers: seconds and milliseconds since 1970, UTC), or
-/// a format of strptime, in English under any locale. Numbers may lack leading zeros unless a number
-/// follows directly:
+/// a format of strptime, in English under any locale. Numbers may lack leading zeros unless a
+/// number follows directly:
 ///
 ///     %Y year of four digits   %y of two: 69 to 99 are 19xx (POSIX)    %m month   %d day   %j of
 ///     the year %b %B month's name, short or long   %a %A weekday, which must fit the date %H hour
