@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 set(TREADLE_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/Treadle")
 
-set(libraries treadle-base treadle-tensor treadle-core treadle-search treadle-plan treadle-graph treadle-engine treadle-catalog treadle-record treadle-launch treadle-compare treadle-describe treadle-explain treadle-run treadle-sdk
+set(libraries treadle-base treadle-tensor treadle-core treadle-search treadle-table treadle-plan treadle-graph treadle-engine treadle-catalog treadle-record treadle-launch treadle-compare treadle-describe treadle-explain treadle-run treadle-sdk
     treadle-testing treadle-torch)
 foreach(library IN LISTS libraries)
   string(REPLACE "treadle-" "" short ${library})
@@ -25,7 +25,7 @@ install(TARGETS treadle-pack EXPORT TreadleTargets
         RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/treadle COMPONENT dev)
 install(EXPORT TreadleTargets NAMESPACE treadle:: DESTINATION ${TREADLE_PACKAGE_DIR} COMPONENT dev)
 
-foreach(part IN ITEMS framework/base framework/tensor framework/core framework/search framework/plan framework/graph framework/engine framework/host/catalog framework/host/record framework/host/launch framework/host/compare framework/host/describe framework/host/explain framework/host/run
+foreach(part IN ITEMS framework/base framework/tensor framework/core framework/search framework/table framework/plan framework/graph framework/engine framework/host/catalog framework/host/record framework/host/launch framework/host/compare framework/host/describe framework/host/explain framework/host/run
                       sdk sdk/testing)
   if(EXISTS "${PROJECT_SOURCE_DIR}/${part}/include")
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${part}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)

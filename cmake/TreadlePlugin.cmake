@@ -1,4 +1,4 @@
-# treadle_add_plugin([NAME <name>] [PCH tensor|nn|none] [USES graph] [LINK <target>...]
+# treadle_add_plugin([NAME <name>] [PCH tensor|nn|none] [USES graph|table...] [LINK <target>...]
 #                    [TEST_LINK <target>...] [TEST_LABELS <label>...] [TEST_AT_LANDING <pattern>...])
 #   The folder is the plugin: its *.cpp are the sources, its *.schema.json and plugin.json the manifest,
 #   its test/*_test.cpp the tests. NAME, or else the folder's name, is the library's name (<name>.so) and the
@@ -13,7 +13,7 @@
 #   Tests get TREADLE_PLUGIN_FOLDER: where its source lies, for PluginUnderTest and source_path().
 #
 # PCH is the precompiled header the sources are compiled with (default: tensor). LINK is for other libraries;
-# `USES graph` for plugins that build model graphs themselves. The targets of all plugins are in the global property
+# `USES graph` for plugins that build model graphs themselves, `USES table` for sources of tables. The targets of all plugins are in the global property
 # TREADLE_PLUGIN_TARGETS. What differs outside Treadle's tree is in TreadlePluginProject.cmake.
 
 include(GNUInstallDirs)

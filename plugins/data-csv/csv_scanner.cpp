@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
-#include "number_text.h"
+#include <treadle/base/path_words.h>
+#include <treadle/table/number_text.h>
 
 namespace treadle::csv {
 namespace {
@@ -15,7 +17,7 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kLongestRow = std::size_t{64} << 20;
 // Zeros behind what has been read: the end is seen without comparing, and numbers may be read
 // ahead.
-constexpr std::size_t kPadding = 2 * kReadAhead;
+constexpr std::size_t kPadding = 2 * table::kReadAhead;
 
 /// Files that people take for CSV, by their first bytes.
 struct ForeignFormat {
@@ -60,15 +62,31 @@ int utf8_length(const char* p, const char* end) {
   return length;
 }
 
+/// Changes when the file does; empty for what is no file, such as a pipe.
+std::string stamp_of(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return "";
+  const auto written = std::filesystem::last_write_time(path, error).time_since_epoch().count();
+  return std::to_string(std::filesystem::file_size(path, error)) + " " + std::to_string(written);
+}
+
 }  // namespace
 
-CsvScanner::CsvScanner(const std::filesystem::path& path, std::string shown, char separator,
-                       char quote, const std::string& encoding)
-    : shown_(std::move(shown)),
-      separator_(separator),
-      quote_(quote),
-      source_(table::open_bytes(path, shown_, encoding)) {
-  for (const char c : {separator, '\n', '\r', '\0'})
+EncodingError::EncodingError(const std::string& message, std::string likely)
+    : DataError(message), likely_(std::move(likely)) {}
+
+EncodingError::~EncodingError() = default;
+
+CsvScanner::CsvScanner(const std::filesystem::path& path, const CsvOptions& options)
+    : path_(path),
+      shown_(shown_path(path)),
+      encoding_(options.encoding),
+      stamp_(stamp_of(path)),
+      separator_(options.separator),
+      quote_(options.quote),
+      source_(table::open_bytes(path, shown_, encoding_)) {
+  for (const char c : {separator_, '\n', '\r', '\0'})
     ends_field_[static_cast<unsigned char>(c)] = true;
   buffer_.resize(kPiece + kPadding);
   begin_ = end_ = buffer_.data();
@@ -117,18 +135,23 @@ void CsvScanner::fail_for_bad_byte() const {
   char byte[8];
   std::snprintf(byte, sizeof byte, "0x%02X",
                 static_cast<unsigned>(static_cast<unsigned char>(*bad_)));
-  const std::string likely = table::likely_encoding({bad_, static_cast<std::size_t>(end_ - bad_)});
-  throw DataError(shown_ + ":" + std::to_string(line_at(bad_)) + ": is not UTF-8 text (byte " +
-                  byte + "); set \"encoding\", to \"" + likely +
-                  "\" perhaps, or save the file as UTF-8");
+  const std::string likely =
+      table::likely_encoding({bad_, static_cast<std::size_t>(end_ - bad_)});
+  throw EncodingError(shown_ + ":" + std::to_string(line_at(bad_)) + ": is not UTF-8 text (byte " +
+                          byte + "); set \"encoding\", to \"" + likely +
+                          "\" perhaps, or save the file as UTF-8",
+                      likely);
 }
 
 void CsvScanner::fail_for_nul() const {
   const std::string likely =
       table::likely_encoding({begin_, static_cast<std::size_t>(end_ - begin_)});
-  fail(likely.starts_with("utf-16")
-           ? "there is a NUL byte; this seems to be UTF-16: set \"encoding\": \"" + likely + "\""
-           : "there is a NUL byte; this is not a text file");
+  if (!likely.starts_with("utf-16"))
+    fail("there is a NUL byte; this is not a text file");
+  throw EncodingError(shown_ + ":" + std::to_string(line_) +
+                          ": there is a NUL byte; this seems to be UTF-16: set \"encoding\": \"" +
+                          likely + "\"",
+                      likely);
 }
 
 std::size_t CsvScanner::read_bytes(char* to, std::size_t room) {
@@ -155,14 +178,32 @@ void CsvScanner::fill() {
     const std::size_t count = read_bytes(end_, static_cast<std::size_t>(limit - end_));
     at_end_of_file_ = count == 0;
     end_ += count;
+    offset_ += static_cast<std::int64_t>(count);
   }
-  if (at_end_of_file_ && end_ > begin_ && end_[-1] != '\n' && end_[-1] != '\r')
+  if (at_end_of_file_ && end_ > begin_ && end_[-1] != '\n' && end_[-1] != '\r') {
     *end_++ = '\n';
+    ++offset_;
+  }
   std::memset(end_, 0, kPadding - 1);
   find_bad_byte();
 }
 
 void CsvScanner::more() {
+  lines_in_quotes_ = 0;
+  fill();
+}
+
+void CsvScanner::go_to(std::int64_t offset, std::int64_t line) {
+  if (stamp_.empty())
+    throw DataError(shown_ + ": can be read only once; it must be a file");
+  if (stamp_of(path_) != stamp_)
+    throw DataError(shown_ + ": was changed while it was read");
+  source_ = table::open_bytes(path_, shown_, encoding_);
+  source_->skip(static_cast<std::size_t>(offset));
+  begin_ = end_ = buffer_.data();
+  at_end_of_file_ = false;
+  offset_ = offset;
+  line_ = line;
   lines_in_quotes_ = 0;
   fill();
 }

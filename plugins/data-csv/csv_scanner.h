@@ -11,9 +11,23 @@
 
 #include <treadle/base/error.h>
 
-#include "byte_source.h"
+#include <treadle/table/byte_source.h>
+
+#include "csv_options.h"
 
 namespace treadle::csv {
+
+/// Text that is not UTF-8, and the encoding that it seems to have.
+class EncodingError final : public DataError {
+ public:
+  EncodingError(const std::string& message, std::string likely);
+  ~EncodingError() override;
+
+  const std::string& likely() const { return likely_; }
+
+ private:
+  std::string likely_;
+};
 
 /// Cuts a file into rows and fields. Reads it once, in pieces of a mebibyte; a row that reaches
 /// over the end of a piece is begun again when more has been read. One user, one thread.
@@ -43,9 +57,8 @@ class CsvScanner {
     After after = After::kField;
   };
 
-  /// `shown` is the file's name in messages. Throws DataError when it cannot be read.
-  CsvScanner(const std::filesystem::path& path, std::string shown, char separator, char quote,
-             const std::string& encoding = "utf-8");
+  /// Throws DataError when the file cannot be read, or is of another format.
+  CsvScanner(const std::filesystem::path& path, const CsvOptions& options);
   CsvScanner(const CsvScanner&) = delete;
   CsvScanner& operator=(const CsvScanner&) = delete;
   ~CsvScanner() = default;
@@ -72,6 +85,11 @@ class CsvScanner {
   bool ends_field(char c) const { return ends_field_[static_cast<unsigned char>(c)]; }
   /// The line the current row starts in, from 1.
   std::int64_t line() const { return line_; }
+  /// The byte that it starts at, of the text in UTF-8.
+  std::int64_t offset() const { return offset_ - (end_ - begin_); }
+  /// Goes on at a row that starts at byte `offset`, in `line`. Throws DataError for a pipe, and for
+  /// a file that was changed.
+  void go_to(std::int64_t offset, std::int64_t line);
   const std::string& shown() const { return shown_; }
 
   [[noreturn]] void fail(const std::string& message) const;
@@ -87,12 +105,16 @@ class CsvScanner {
   [[noreturn]] void fail_for_bad_byte() const;
   [[noreturn]] void fail_for_nul() const;
 
+  std::filesystem::path path_;
   std::string shown_;
+  std::string encoding_;
+  std::string stamp_;
   char separator_;
   char quote_;
   std::array<bool, 256> ends_field_{};  // separator, line ends and NUL
   std::unique_ptr<table::ByteSource> source_;
   bool at_end_of_file_ = false;
+  std::int64_t offset_ = 0;  // of end_
   std::vector<char> buffer_;
   char* begin_ = nullptr;      // of the current row
   char* end_ = nullptr;        // of what has been read; followed by zeros

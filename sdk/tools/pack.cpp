@@ -258,6 +258,11 @@ json read_schema(const std::filesystem::path& path, const InterfaceTable& interf
   const std::string name = component_name(path, schema, found);
   const std::string word = found.text({"x-treadle-interface", true, "[^\\n]*",
                                        "the interface it implements: \"optimizer\", \"loss\", …"});
+  if (const auto include = schema.find("x-treadle-include"); include != schema.end()) {
+    found.add(child_pointer("", "x-treadle-include"),
+              "expected the name of a schema that others include, \"table\", got " +
+                  describe_value(*include));
+  }
   if (!schema.contains("type")) {
     found.add("",
               "required key \"type\" is missing (the parameters of a component are an \"object\")");

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "csv_fixture.h"
-#include "label_dictionary.h"
 
 namespace treadle::csv {
 namespace {
@@ -227,7 +226,7 @@ TEST_F(CsvErrors, RefuseHeadersThatAreNone) {
   EXPECT_TRUE(
       testing::tells(error("a;b;y\n1;2;3\n"), "x.csv:1", {"\"a;b;y\"", "\";\"", "\"separator\""}));
   std::string wide = "c0";
-  for (int i = 1; i <= kMostColumns; ++i)
+  for (int i = 1; i <= table::kMostColumns; ++i)
     wide += ",c" + std::to_string(i);
   EXPECT_TRUE(testing::tells(error(wide + "\n1\n"), "x.csv:1", {"65537", "65536"}));
 }
@@ -258,7 +257,7 @@ TEST_F(CsvErrors, CheckWeightsAndTimes) {
 
 TEST_F(CsvErrors, RefuseCategoriesWithoutEnd) {
   std::string text = "id,y\n";
-  for (int i = 0; i <= LabelDictionary::kMostLabels; ++i)
+  for (int i = 0; i <= std::int64_t{65536}; ++i)
     text += "n" + std::to_string(i) + ",1\n";
 
   EXPECT_TRUE(
@@ -331,7 +330,7 @@ TEST_F(CsvErrors, NeedTheTrainingsStateForLaterFiles) {
   request.purpose = Purpose::kPredict;
 
   EXPECT_EQ(message_of([&] { open({}, request); }),
-            "csv data for evaluation or prediction needs the state of a training");
+            "a table to evaluate or predict needs the state of a training");
 }
 
 TEST_F(CsvErrors, OfParametersNameTheParameter) {

@@ -13,6 +13,11 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
+#include <treadle/core/data/abilities/local_times.h>
+#include <treadle/core/data/abilities/source_columns.h>
+#include <treadle/core/data/abilities/source_hash.h>
+#include <treadle/core/data/column_origins.h>
+#include <treadle/core/data/group_names.h>
 #include <treadle/testing/support/expect_problem.h>
 
 #include "csv_data.h"

@@ -1,6 +1,9 @@
+#include <string>
 #include <utility>
 
 #include <treadle/base/schema.h>
+
+#include <treadle/embedded/table_schema.h>
 
 namespace treadle {
 namespace {
@@ -44,11 +47,35 @@ const json& flow_schema() {
   return schema;
 }
 
+/// The schemas that others include, by name; null for a name that none has.
+const json* included_schema(const std::string& name) {
+  static const json table = json::parse(embedded::table_schema());
+  return name == "table" ? &table : nullptr;
+}
+
+/// With the properties of the schema that `x-treadle-include` names behind its own.
+json with_included(json schema) {
+  const auto name = schema.find("x-treadle-include");
+  if (name == schema.end() || !name->is_string())
+    return schema;
+  const json* const included = included_schema(name->get<std::string>());
+  if (included == nullptr)
+    return schema;
+  schema.erase(name);
+  for (const auto& [key, property] : included->at("properties").items()) {
+    if (!schema["properties"].contains(key))
+      schema["properties"][key] = property;
+  }
+  return schema;
+}
+
 }  // namespace
 
 json expanded_schema(json schema) {
   if (!schema.is_structured())
     return schema;
+  if (schema.is_object())
+    schema = with_included(std::move(schema));
   const auto type = schema.is_object() ? schema.find("x-treadle-type") : schema.end();
   if (schema.is_object() && type != schema.end() && *type == "flow") {
     schema.erase("x-treadle-type");

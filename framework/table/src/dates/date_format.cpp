@@ -378,7 +378,20 @@ std::string DateFormat::expected() const {
     case Kind::kPattern:
       break;
   }
-  return "a time as " + quote_text(format_) + " has it";
+  return "a date as " + quote_text(format_);
+}
+
+std::string likely_date_format(std::string_view text) {
+  for (const char* format :
+       {"%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%m/%d/%Y", "%m/%d/%Y %H:%M",
+        "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %I:%M %p", "%d/%m/%Y", "%d/%m/%Y %H:%M",
+        "%d/%m/%Y %H:%M:%S", "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d",
+        "%d-%m-%Y", "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d/%b/%Y:%H:%M:%S %z"}) {
+    DateFormat::Time time;
+    if (DateFormat(format).read(text, time))
+      return format;
+  }
+  return "";
 }
 
 }  // namespace treadle::table

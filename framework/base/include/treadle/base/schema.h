@@ -98,7 +98,8 @@ std::vector<Problem> check_schema(const nlohmann::json& schema,
 
 /// A schema as it stands in a plugin's source, with every `"x-treadle-type": "flow"` written out:
 /// an array of slots for layers, whose own properties are the keys of a step itself (name, tag,
-/// using, frozen).
+/// using, frozen). `"x-treadle-include": "table"` becomes the parameters that all tables share,
+/// framework/table/schema/table.json, but for those that the schema has itself.
 nlohmann::json expanded_schema(nlohmann::json schema);
 
 /// The schema of a slot with a given component: the component's schema with `use` and the slot's

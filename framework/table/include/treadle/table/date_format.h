@@ -90,4 +90,8 @@ class DateFormat {
   Ambiguous ambiguous_ = Ambiguous::kError;
 };
 
+/// The format that a text in another one than ISO 8601 is likely to have: "%d.%m.%Y"; empty for a
+/// text that is no date.
+std::string likely_date_format(std::string_view text);
+
 }  // namespace treadle::table

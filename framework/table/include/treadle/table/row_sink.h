@@ -45,8 +45,9 @@ struct ColumnChunk {
 ///       sink.text(column, fields[column]);
 ///     sink.end_row();
 ///
-/// or many rows at once, column by column, with add(). A cell of a row that is given no value is
-/// missing. begin_row() again, without end_row(), forgets the row begun before.
+/// or many rows at once, column by column, with add(). Each column whose wants() is not kNothing is
+/// given one value in each row, or missing(). begin_row() again, without end_row(), forgets the row
+/// begun before.
 ///
 /// A text is what a field of a CSV file is: it may be a number, a date, or one of the
 /// `missing_values`. Numbers are compared with those, too; NaN is missing always. As a category, a
@@ -70,6 +71,9 @@ class RowSink {
 
   std::size_t columns() const { return wants_.size(); }
   Wants wants(std::size_t column) const { return wants_[column]; }
+
+  /// Whether put() is worth trying.
+  bool is_plain(std::size_t column) const { return places_[column].is_plain; }
 
   /// `position` is the row's place in the source, rising from row to row: a line, a number of rows.
   /// TableSource::place_of() makes words of it.
@@ -122,8 +126,11 @@ class RowSink {
 
   std::int64_t position() const { return position_; }
   bool is_missing_number(double value) const;
-  /// Gives the chunks row by row: what do_add() does unless it knows better.
-  void add_row_by_row(std::span<const ColumnChunk> chunks, std::size_t rows, std::int64_t first);
+  /// What do_time() does unless it knows better: ISO 8601.
+  void time_as_text(std::size_t column, const Timestamp& value);
+  /// Gives rows [begin, begin + rows) of the chunks one by one; `first` is the position of `begin`.
+  void add_row_by_row(std::span<const ColumnChunk> chunks, std::size_t begin, std::size_t rows,
+                      std::int64_t first);
 
   std::vector<Wants> wants_;
   std::vector<Place> places_;
@@ -139,7 +146,7 @@ class RowSink {
   // The default of these three writes the value as text: the shortest of a double, ISO 8601.
   virtual void do_number(std::size_t column, double value);
   virtual void do_integer(std::size_t column, std::int64_t value);
-  virtual void do_time(std::size_t column, const Timestamp& value);
+  virtual void do_time(std::size_t column, const Timestamp& value) { time_as_text(column, value); }
   virtual void do_add(std::span<const ColumnChunk> chunks, std::size_t rows, std::int64_t first);
 
   std::int64_t position_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,12 @@ struct TableColumns {
   /// The message of a table without rows.
   std::string no_rows = "there is no row";
 };
+
+/// At most so many columns are read.
+inline constexpr std::int64_t kMostColumns = 65536;
+
+/// Names for columns without one: column_0, column_1, …
+std::vector<std::string> numbered_columns(std::size_t count);
 
 /// Reads a table from a file or a database: its columns, then its rows in order. All that a source
 /// of tables implements beside its parameters; TableData makes data of it.
@@ -63,6 +70,8 @@ class TableSource {
   std::string shown() const { return do_shown(); }
   /// The place of a row in messages: "iris.csv:17", "sales.parquet, row 17".
   std::string place_of(std::int64_t position) const { return do_place_of(position); }
+  /// The advice for a number with a decimal comma; `is_trained`: a trained model reads it.
+  std::string remedy_for_comma(bool is_trained) const { return do_remedy_for_comma(is_trained); }
   /// 32 hex digits over what can be read: equal for equal files. SourceHash, where no row is left
   /// out.
   std::string hash() const { return do_hash(); }
@@ -74,6 +83,7 @@ class TableSource {
   virtual void do_go_to(const Bookmark& place) = 0;
   virtual std::string do_shown() const = 0;
   virtual std::string do_place_of(std::int64_t position) const = 0;
+  virtual std::string do_remedy_for_comma(bool is_trained) const;
   virtual std::string do_hash() const = 0;
 
   bool is_open_ = false;

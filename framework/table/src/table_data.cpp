@@ -1,0 +1,130 @@
+#include <optional>
+#include <utility>
+
+#include <treadle/base/error.h>
+
+#include <treadle/table/table_data.h>
+
+#include "stored_description.h"
+#include "table_abilities.h"
+#include "table_reader.h"
+
+namespace treadle::table {
+
+/// What open() and load_state() leave.
+class TableData::Contents {
+ public:
+  Contents(TableOptions options, std::function<TableProfile()> profile)
+      : options_(std::move(options)), counts_(std::move(profile)) {}
+
+  const TableOptions& options() const { return options_; }
+  std::optional<TableDescription>& description() { return description_; }
+  const MatrixRows& rows() const { return *rows_; }
+
+  /// `source` was made by `make`, which makes further ones.
+  void open(std::unique_ptr<TableSource> source, MakeSource make, const OpenRequest& request);
+  void* ask(std::string_view interface_id);
+
+ private:
+  TableOptions options_;
+  TableCounts counts_;
+  std::optional<TableDescription> description_;  // after open() or load_state()
+  // After open():
+  std::shared_ptr<const TableSource> source_;  // for the places of rows
+  std::optional<MatrixRows> rows_;
+  std::optional<TableTexts> texts_;
+  std::optional<TableHash> hash_;
+  std::optional<TableClocks> clocks_;
+  std::optional<TableOrigins> origins_;
+  std::optional<TableGroups> groups_;  // where rows have groups
+};
+
+void TableData::Contents::open(std::unique_ptr<TableSource> source, MakeSource make,
+                               const OpenRequest& request) {
+  Table table =
+      read_table(*source, options_, request, description_ ? &*description_ : nullptr);
+  source_ = std::move(source);
+  table.matrices.describe_row = [places = source_, kept = table.positions](std::int64_t row) {
+    return places->place_of(kept->position_of(row));
+  };
+  description_ = std::move(table.description);
+  hash_.emplace(make, table.positions);
+  texts_.emplace(std::move(make), table.positions);
+  origins_.emplace(description_->layout);
+  clocks_.emplace(std::move(table.utc_offsets));
+  if (table.matrices.groups.defined())
+    groups_.emplace(std::move(table.group_names));
+  rows_.emplace(std::move(table.matrices));
+}
+
+void* TableData::Contents::ask(std::string_view interface_id) {
+  if (interface_id == RowReader::kInterface && rows_)
+    return static_cast<RowReader*>(&*rows_);
+  if (interface_id == SourceHash::kInterface && hash_)
+    return static_cast<SourceHash*>(&*hash_);
+  if (interface_id == SourceColumns::kInterface && texts_)
+    return static_cast<SourceColumns*>(&*texts_);
+  if (interface_id == LocalTimes::kInterface && clocks_)
+    return static_cast<LocalTimes*>(&*clocks_);
+  if (interface_id == ColumnOrigins::kInterface && origins_)
+    return static_cast<ColumnOrigins*>(&*origins_);
+  if (interface_id == TableProfiler::kInterface)
+    return static_cast<TableProfiler*>(&counts_);
+  if (interface_id == GroupNames::kInterface && groups_)
+    return static_cast<GroupNames*>(&*groups_);
+  return nullptr;
+}
+
+TableData::TableData(TableOptions options)
+    : contents_(std::make_unique<Contents>(std::move(options), [this] { return do_profile(); })) {}
+
+TableData::~TableData() = default;
+
+const TableOptions& TableData::table_options() const {
+  return contents_->options();
+}
+
+TableProfile TableData::do_profile() const {
+  return profile_table(*do_source(SourceUse::kProfile), table_options().missing_values);
+}
+
+void TableData::do_open(const OpenRequest& request) {
+  const bool is_trained = contents_->description().has_value();
+  if (request.purpose != OpenRequest::Purpose::kTrain && !is_trained)
+    throw ContractViolation("a table to evaluate or predict needs the state of a training");
+  const SourceUse use = is_trained ? SourceUse::kTrained : SourceUse::kTraining;
+  contents_->open(do_source(use), [this, use] { return do_source(use); }, request);
+}
+
+const DataSpec& TableData::do_spec() const {
+  return contents_->rows().spec();
+}
+
+std::string TableData::do_content_hash() const {
+  return contents_->rows().content_hash();
+}
+
+std::unique_ptr<BatchStream> TableData::do_stream(std::int64_t batch_size) const {
+  return DataProvider::do_stream(batch_size);
+}
+
+std::optional<std::int64_t> TableData::do_stream_rows() const {
+  return std::nullopt;
+}
+
+StateDict TableData::do_state() const {
+  StateDict state;
+  if (contents_->description())
+    store(*contents_->description(), state);
+  return state;
+}
+
+void TableData::do_load_state(const StateDict& state) {
+  contents_->description() = stored_description(state);
+}
+
+void* TableData::do_ask(std::string_view interface_id) {
+  return contents_->ask(interface_id);
+}
+
+}  // namespace treadle::table
