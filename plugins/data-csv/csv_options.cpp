@@ -54,7 +54,7 @@ CsvOptions::CsvOptions(const Config& config)
   if (numbers.decimal == numbers.thousands)
     config.fail("thousands", "must be another character than \"decimal\"");
   // Quoted fields may have the separator, but "decimal": "," in a file of commas is a mistake.
-  if (config.has("decimal") && numbers.decimal == std::string(1, separator))
+  if (numbers.decimal != "." && numbers.decimal == std::string(1, separator))
     config.fail("decimal", "must be another character than \"separator\"");
 }
 

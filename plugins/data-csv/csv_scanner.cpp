@@ -135,8 +135,7 @@ void CsvScanner::fail_for_bad_byte() const {
   char byte[8];
   std::snprintf(byte, sizeof byte, "0x%02X",
                 static_cast<unsigned>(static_cast<unsigned char>(*bad_)));
-  const std::string likely =
-      table::likely_encoding({bad_, static_cast<std::size_t>(end_ - bad_)});
+  const std::string likely = table::likely_encoding({bad_, static_cast<std::size_t>(end_ - bad_)});
   throw EncodingError(shown_ + ":" + std::to_string(line_at(bad_)) + ": is not UTF-8 text (byte " +
                           byte + "); set \"encoding\", to \"" + likely +
                           "\" perhaps, or save the file as UTF-8",

@@ -76,8 +76,7 @@ table::TableColumns CsvSource::read_columns() {
   const std::int64_t line = scanner.line();
   const std::vector<std::string> first = options_.header ? scanner.read_row() : scanner.peek_row();
   if (use_ != table::SourceUse::kProfile) {
-    check_separator(line, first,
-                    options_.header ? scanner.peek_row() : std::vector<std::string>());
+    check_separator(line, first, options_.header ? scanner.peek_row() : std::vector<std::string>());
   }
   if (!options_.header) {
     names_ = table::numbered_columns(first.size());
@@ -101,7 +100,8 @@ void CsvSource::open_file(std::size_t file) {
   if (!options_.header)
     return;
   if (scanner.begin_row() == nullptr) {
-    throw DataError(scanner.shown() + ": the file is empty; it must begin with the header line of " +
+    throw DataError(scanner.shown() +
+                    ": the file is empty; it must begin with the header line of " +
                     shown_path(files_[0]));
   }
   const std::int64_t line = scanner.line();
@@ -269,8 +269,7 @@ void CsvSource::do_go_to(const Bookmark& place) {
   scanner_->go_to(place.offset, place.position % kLines);
 }
 
-void CsvSource::fail_for_separator(std::int64_t line, const std::string& found,
-                                   char other) const {
+void CsvSource::fail_for_separator(std::int64_t line, const std::string& found, char other) const {
   const std::string shown = shown_separator(other);
   // What a trained model reads is as its training data was.
   throw DataError(shown_path(files_[file_]) + ":" + std::to_string(line) + ": " + found +

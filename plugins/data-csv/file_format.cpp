@@ -36,8 +36,7 @@ std::size_t fields_with(const std::filesystem::path& file, CsvOptions options, c
 
 }  // namespace
 
-std::optional<char> other_separator(const std::filesystem::path& file,
-                                    const CsvOptions& options) {
+std::optional<char> other_separator(const std::filesystem::path& file, const CsvOptions& options) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error))
     return std::nullopt;

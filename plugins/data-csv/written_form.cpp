@@ -171,8 +171,8 @@ CsvOptions as_written(CsvOptions options, const std::vector<std::string>& missin
     if (!options.numbers.thousands.empty())
       parameters["thousands"] = options.numbers.thousands;
   }
-  if (options.header &&
-      (is_row_of_data(first_row(file, options)) || is_like_its_rows(file, options, missing_values))) {
+  if (options.header && (is_row_of_data(first_row(file, options)) ||
+                         is_like_its_rows(file, options, missing_values))) {
     options.header = false;
     parameters["header"] = false;
   }

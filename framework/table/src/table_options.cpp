@@ -112,8 +112,7 @@ const DateFormat& TableOptions::date_format_of(const std::string& column) const 
   return found == date_formats.end() ? date_format : found->second;
 }
 
-TableOptions::TableOptions(const Config& config)
-    : in_memory(config.get_or("in_memory", true)) {
+TableOptions::TableOptions(const Config& config) : in_memory(config.get_or("in_memory", true)) {
   const Json& json = config.json();
   missing_values = config.get_or("missing_values", missing_values);
   if (config.has("target")) {

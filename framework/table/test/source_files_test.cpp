@@ -69,7 +69,8 @@ TEST_F(SourceFiles, SayWhatIsThereInstead) {
   for (const char* name : {"a", "b", "c", "d", "e"})
     make(name);
   EXPECT_EQ(find({"*.tsv"}), Names{"*.tsv: no file matches;  has a, b, c, d, e and 1 more"});
-  EXPECT_EQ(find({"none/*.csv"}), Names{"none/*.csv: no file matches; the folder none/ does not exist"});
+  EXPECT_EQ(find({"none/*.csv"}),
+            Names{"none/*.csv: no file matches; the folder none/ does not exist"});
   EXPECT_EQ(find({"a", "?"}), Names{"a: is among the files of \"path\" twice"});
 }
 

@@ -116,7 +116,8 @@ TEST_F(CsvErrors, NameTheSeparatorThatFitsWhereQuotesHideIt) {
 }
 
 TEST_F(CsvErrors, SayHowADecimalIsWritten) {
-  const std::string told = "; write it with a decimal point, and thousands without a separator";
+  const std::string told =
+      "; set \"decimal\": \",\", and where points group thousands, \"thousands\": \".\"";
 
   EXPECT_EQ(error("a;y\n5,1;1\n5,2;2\n", {{"separator", ";"}}),
             "x.csv:2: column \"a\": expected a number, got \"5,1\"" + told +

@@ -22,16 +22,18 @@ TEST(NumberNotations, AreWrittenPlainly) {
   EXPECT_EQ(plain(german, "+1,5e-3"), "+1.5e-3");
   EXPECT_EQ(plain(german, "7"), "7");
   EXPECT_EQ(plain({".", ","}, "1,234.5"), "1234.5");
-  EXPECT_EQ(plain({",", "\xE2\x80\xAF"}, "1\xE2\x80\xAF"
-                                         "234,5"),
+  EXPECT_EQ(plain({",", "\xE2\x80\xAF"},
+                  "1\xE2\x80\xAF"
+                  "234,5"),
             "1234.5");  // a narrow space, as in French
   EXPECT_EQ(plain({".", "'"}, "1'000"), "1000");
 }
 
 TEST(NumberNotations, RefuseEverythingElse) {
   const NumberNotation german{",", "."};
-  for (const char* text : {"1.5", "1.23,4", "1.2345", "1234.567", ".123", "1,5,5", "1,234.5", "", "-",
-                           ",", "1,5e", "1,5 ", "x", "1e5x", "NA", "inf", "1..234", "1.234.", "--1"}) {
+  for (const char* text :
+       {"1.5", "1.23,4", "1.2345", "1234.567", ".123", "1,5,5", "1,234.5", "", "-", ",", "1,5e",
+        "1,5 ", "x", "1e5x", "NA", "inf", "1..234", "1.234.", "--1"}) {
     EXPECT_EQ(plain(german, text), "none") << text;
   }
   EXPECT_EQ(plain({",", ""}, "1.234"), "none");

@@ -99,8 +99,8 @@ struct DateFormat::Fields {
   std::optional<std::int64_t> unix_seconds;
 };
 
-DateFormat::DateFormat(const std::string& format, const std::string& timezone, Ambiguous ambiguous)
-    : format_(format), ambiguous_(ambiguous) {
+DateFormat::DateFormat(const std::string& format, std::optional<TimeZone> zone, Ambiguous ambiguous)
+    : format_(format), zone_(std::move(zone)), ambiguous_(ambiguous) {
   if (format == "unix") {
     kind_ = Kind::kSeconds;
   } else if (format == "unix_ms") {
@@ -110,8 +110,6 @@ DateFormat::DateFormat(const std::string& format, const std::string& timezone, A
     add_steps(format);
     check_steps();
   }
-  if (!timezone.empty())
-    zone_ = TimeZone::load(timezone);
 }
 
 void DateFormat::add_steps(std::string_view format) {
@@ -384,9 +382,9 @@ std::string DateFormat::expected() const {
 std::string likely_date_format(std::string_view text) {
   for (const char* format :
        {"%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%m/%d/%Y", "%m/%d/%Y %H:%M",
-        "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %I:%M %p", "%d/%m/%Y", "%d/%m/%Y %H:%M",
-        "%d/%m/%Y %H:%M:%S", "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d",
-        "%d-%m-%Y", "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d/%b/%Y:%H:%M:%S %z"}) {
+        "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %I:%M %p", "%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S",
+        "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%d-%m-%Y", "%d %b %Y",
+        "%d-%b-%Y", "%b %d, %Y", "%d/%b/%Y:%H:%M:%S %z"}) {
     DateFormat::Time time;
     if (DateFormat(format).read(text, time))
       return format;

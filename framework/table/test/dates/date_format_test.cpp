@@ -13,9 +13,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-DateFormat make(const std::string& format, const std::string& zone = "",
+DateFormat make(const std::string& format, const std::string& zone = "UTC",
                 Ambiguous ambiguous = Ambiguous::kError) {
-  return {format, zone, ambiguous};
+  return DateFormat(format, TimeZone::load(zone), ambiguous);
 }
 
 bool reads(const std::string& format, const std::string& text) {

@@ -28,8 +28,9 @@ enum class Ambiguous : std::uint8_t { kError, kEarliest, kLatest };
 class DateFormat {
  public:
   DateFormat() = default;  ///< "iso8601" in UTC
-  /// Throws UsageError for a format that is none, or gives no date; as TimeZone::load() does.
-  DateFormat(const std::string& format, const std::string& timezone, Ambiguous ambiguous);
+  /// Without a zone: UTC. Throws UsageError for a format that is none, or gives no date.
+  explicit DateFormat(const std::string& format, std::optional<TimeZone> zone = std::nullopt,
+                      Ambiguous ambiguous = Ambiguous::kError);
 
   struct Time {
     double seconds = 0;      ///< since 1970-01-01T00:00:00Z

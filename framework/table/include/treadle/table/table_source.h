@@ -76,6 +76,9 @@ class TableSource {
   /// out.
   std::string hash() const { return do_hash(); }
 
+ protected:
+  virtual std::string do_remedy_for_comma(bool is_trained) const;
+
  private:
   virtual TableColumns do_open() = 0;
   virtual bool do_read(RowSink& sink, std::int64_t rows) = 0;
@@ -83,7 +86,6 @@ class TableSource {
   virtual void do_go_to(const Bookmark& place) = 0;
   virtual std::string do_shown() const = 0;
   virtual std::string do_place_of(std::int64_t position) const = 0;
-  virtual std::string do_remedy_for_comma(bool is_trained) const;
   virtual std::string do_hash() const = 0;
 
   bool is_open_ = false;
