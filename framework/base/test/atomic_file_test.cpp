@@ -59,6 +59,26 @@ class FileSizeLimit {
   void (*old_handler_)(int);
 };
 
+TEST_F(AtomicFile, IsReplacedByTheCommitOfItsWriter) {
+  const fs::path path = folder_ / "table.parquet";
+  write_file_atomically(path, "old");
+  {
+    AtomicFileWriter given_up(path);
+    given_up.write("half");
+  }
+  EXPECT_EQ(content(path), "old");
+  EXPECT_EQ(files(), 1U);
+
+  AtomicFileWriter writer(path);
+  writer.write("first, ");
+  writer.write("second");
+  EXPECT_EQ(content(path), "old");
+  writer.commit();
+
+  EXPECT_EQ(content(path), "first, second");
+  EXPECT_EQ(files(), 1U);
+}
+
 TEST_F(AtomicFile, ReplacesTheContentAndLeavesNothingElse) {
   const fs::path path = folder_ / "result.json";
   write_file_atomically(path, "old");

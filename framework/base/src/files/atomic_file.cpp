@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -136,31 +137,60 @@ std::pair<FileDescriptor, std::filesystem::path> create_temporary(
 
 FileWriter::~FileWriter() = default;
 
-void write_file_atomically(const std::filesystem::path& path,
-                           const std::function<void(FileWriter&)>& fill) {
+struct AtomicFileWriter::State {
+  State(const std::filesystem::path& name, const Destination& destination)
+      : path(name), file(open_stream(name, destination)) {}
+  State(const std::filesystem::path& name, std::filesystem::path file_name,
+        std::pair<FileDescriptor, std::filesystem::path> created)
+      : path(name),
+        target(std::move(file_name)),
+        temporary(std::in_place, std::move(created.second)),
+        file(std::move(created.first)) {}
+
+  std::filesystem::path path;
+  std::filesystem::path target;
+  std::optional<TemporaryName> temporary;  // nothing: written straight
+  FileDescriptor file;
+  BufferedWriter writer{file};
+};
+
+AtomicFileWriter::AtomicFileWriter(const std::filesystem::path& path) {
   const Destination destination = destination_of(path);
   if (destination.number >= 0 || is_no_regular_file(destination.path)) {
-    FileDescriptor stream = open_stream(path, destination);
-    BufferedWriter writer(stream);
-    fill(writer);
-    writer.flush();
-    stream.close();
+    state_ = std::make_unique<State>(path, destination);
+  } else {
+    state_ =
+        std::make_unique<State>(path, destination.path, create_temporary(path, destination.path));
+  }
+}
+AtomicFileWriter::~AtomicFileWriter() = default;
+
+void AtomicFileWriter::write(std::string_view bytes) {
+  state_->writer.write(bytes);
+}
+
+void AtomicFileWriter::commit() {
+  State& state = *state_;
+  state.writer.flush();
+  if (!state.temporary) {
+    state.file.close();
     return;
   }
-  const std::filesystem::path& target = destination.path;
-  auto [file, temporary_path] = create_temporary(path, target);
-  TemporaryName temporary(std::move(temporary_path));
-  BufferedWriter writer(file);
-  fill(writer);
-  writer.flush();
-  file.sync();
-  file.close();
-  if (::rename(temporary.path().c_str(), target.c_str()) != 0) {
-    throw_storage_error(path, "cannot be replaced", errno);
-  }
-  temporary.keep();
-  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  state.file.sync();
+  state.file.close();
+  if (::rename(state.temporary->path().c_str(), state.target.c_str()) != 0)
+    throw_storage_error(state.path, "cannot be replaced", errno);
+  state.temporary->keep();
+  const std::filesystem::path folder =
+      state.target.has_parent_path() ? state.target.parent_path() : ".";
   FileDescriptor::open(folder, O_RDONLY | O_DIRECTORY, "cannot be synced to disk").sync();
+}
+
+void write_file_atomically(const std::filesystem::path& path,
+                           const std::function<void(FileWriter&)>& fill) {
+  AtomicFileWriter file(path);
+  fill(file);
+  file.commit();
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {

@@ -30,6 +30,22 @@ void write_file_atomically(const std::filesystem::path& path,
                            const std::function<void(FileWriter&)>& fill);
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
+/// The same for content that comes piece by piece: write() and commit(). An object that goes
+/// without commit() leaves the file as it was. One thread.
+class AtomicFileWriter final : public FileWriter {
+ public:
+  explicit AtomicFileWriter(const std::filesystem::path& path);
+  ~AtomicFileWriter() override;
+
+  void write(std::string_view bytes) override;
+  /// Replaces the file. No call comes after it.
+  void commit();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// A file that grows line by line (history.csv, events.jsonl) and can be cut back to an earlier
 /// size, as resuming from a checkpoint needs. One thread at a time.
 class AppendFile {

@@ -41,8 +41,8 @@ class TableSource {
  public:
   /// A place between two rows. What the numbers mean is the source's affair.
   struct Bookmark {
-    std::int64_t position = 0;  ///< of the row that comes next, as RowSink::begin_row() has it
-    std::int64_t offset = 0;    ///< such as a byte in the file
+    std::int64_t position = 0;  ///< such as the line
+    std::int64_t offset = 0;    ///< such as the byte in the file
   };
 
   TableSource() = default;
