@@ -204,8 +204,9 @@ json draw_targets(Dice& dice, Arrays& arrays, const json& inputs) {
 
 /// Of any source of tables that has the columns of table.csv.
 json table_parameters(Dice& dice) {
-  json parameters = {{"inputs", nullptr}, {"columns", nullptr},  {"categorical", nullptr},
-                     {"dates", nullptr},  {"calendar", nullptr}, {"in_memory", nullptr}};
+  json parameters = {{"inputs", nullptr},   {"columns", nullptr},   {"categorical", nullptr},
+                     {"dates", nullptr},    {"calendar", nullptr},  {"date_format", nullptr},
+                     {"timezone", nullptr}, {"ambiguous", nullptr}, {"in_memory", nullptr}};
   const std::vector<json> targets{
       "label",
       "number",
@@ -239,6 +240,8 @@ json table_parameters(Dice& dice) {
     parameters["dates"] = {"day"};
     if (dice.chance(50))
       parameters["calendar"] = dice.some_of(texts({"day_of_week", "month", "weekend"}));
+    if (dice.chance(30))
+      parameters["timezone"] = "+09:00";
   }
   if (dice.chance(80)) {
     parameters["columns"] = columns;
@@ -256,6 +259,35 @@ json table_parameters(Dice& dice) {
       parameters[key] = nullptr;
   }
   return parameters;
+}
+
+/// The rows of table.csv in two files: their list, or a pattern.
+json in_parts(Drawing& drawing) {
+  std::ifstream table(drawing.folder / "table.csv");
+  std::ofstream first(drawing.folder / "part-1.csv");
+  std::ofstream second(drawing.folder / "part-2.csv");
+  std::string line;
+  std::getline(table, line);
+  first << line << '\n';
+  second << line << '\n';
+  for (std::int64_t row = 0; std::getline(table, line); ++row)
+    (row < kFewestRows / 2 ? first : second) << line << '\n';
+  if (drawing.dice.chance(50))
+    return (drawing.folder / "part-*.csv").string();
+  return {(drawing.folder / "part-1.csv").string(), (drawing.folder / "part-2.csv").string()};
+}
+
+/// The rows of table.csv as spreadsheets write them where numbers have a decimal comma.
+std::string with_decimal_commas(const Drawing& drawing) {
+  std::ifstream table(drawing.folder / "table.csv");
+  const std::string path = (drawing.folder / "commas.csv").string();
+  std::ofstream file(path);
+  for (std::string line; std::getline(table, line);) {
+    std::replace(line.begin(), line.end(), ',', ';');
+    std::replace(line.begin(), line.end(), '.', ',');
+    file << line << '\n';
+  }
+  return path;
 }
 
 /// The rows of table.csv, none of whose fields is quoted.
@@ -290,8 +322,18 @@ json csv_parameters(Drawing& drawing) {
   write_table(drawing, drawing.dice.whole(kFewestRows, kMostRows));
   json parameters = table_parameters(drawing.dice);
   parameters["path"] = (drawing.folder / "table.csv").string();
-  for (const char* const key : {"header", "separator", "quote", "skip_rows"})
-    parameters[key] = nullptr;
+  if (drawing.dice.chance(25)) {
+    parameters["path"] = in_parts(drawing);
+  } else if (drawing.dice.chance(25)) {
+    parameters["path"] = with_decimal_commas(drawing);
+    parameters["separator"] = ";";
+    parameters["decimal"] = ",";
+  }
+  for (const char* const key :
+       {"header", "separator", "quote", "skip_rows", "encoding", "decimal", "thousands"}) {
+    if (!parameters.contains(key))
+      parameters[key] = nullptr;
+  }
   return parameters;
 }
 

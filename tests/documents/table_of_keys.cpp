@@ -56,6 +56,7 @@ const std::vector<KeyReason>& seldom() {
       {"training/*:gradients", "gradients of back-propagation are what there is without it"},
       {"transform/impute:category", "no category need be missing"},
       {"optimizer/*:groups[].parameters*", "may name what another of the list names"},
+      {"data/*:timezone", "a shift of all times, which a scaler may undo"},
       {"data/*:missing", "no value need be missing"},
       {"data/text:max_length", "no text need be so long"},
       {"tokenizer/*", "texts need not have what it is about"},
