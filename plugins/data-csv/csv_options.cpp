@@ -45,7 +45,7 @@ CsvOptions::CsvOptions(const Config& config)
     config.fail("separator", "must be a character, and another one than \"quote\"");
   if (!table::is_encoding(encoding)) {
     config.fail("encoding",
-                "is \"" + encoding + "\", which iconv does not know; \"iconv -l\" lists encodings");
+                "is \"" + encoding + "\", which is unknown to iconv; \"iconv -l\" lists encodings");
   }
   check_sign(config, "decimal", numbers.decimal);
   check_sign(config, "thousands", numbers.thousands);

@@ -271,7 +271,7 @@ void CsvSource::do_go_to(const Bookmark& place) {
 
 void CsvSource::fail_for_separator(std::int64_t line, const std::string& found, char other) const {
   const std::string shown = shown_separator(other);
-  // What a trained model reads is as its training data was.
+  // Data for a trained model is written as its training data was.
   throw DataError(shown_path(files_[file_]) + ":" + std::to_string(line) + ": " + found +
                   "; the separator seems to be " + shown +
                   (use_ == table::SourceUse::kTrained

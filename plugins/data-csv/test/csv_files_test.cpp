@@ -185,7 +185,7 @@ TEST_F(CsvFiles, MayBeInOtherEncodings) {
             "x.csv:3: is not text in windows-1252 (byte 0x81); set \"encoding\" to the one that "
             "the file was written in");
   EXPECT_THAT(error("a,y\n1,2\n", {{"encoding", "utf-9"}}),
-              HasSubstr("is \"utf-9\", which iconv does not know"));
+              HasSubstr("is \"utf-9\", which is unknown to iconv"));
   write(
       std::string("\xFF\xFE"
                   "a\0,\0y\0\n\0"
