@@ -4,11 +4,11 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include <treadle/base/path_words.h>
 #include <treadle/table/number_text.h>
+#include <treadle/table/source_files.h>
 
 namespace treadle::csv {
 namespace {
@@ -62,15 +62,6 @@ int utf8_length(const char* p, const char* end) {
   return length;
 }
 
-/// Changes when the file does; empty for what is no file, such as a pipe.
-std::string stamp_of(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error))
-    return "";
-  const auto written = std::filesystem::last_write_time(path, error).time_since_epoch().count();
-  return std::to_string(std::filesystem::file_size(path, error)) + " " + std::to_string(written);
-}
-
 }  // namespace
 
 EncodingError::EncodingError(const std::string& message, std::string likely)
@@ -82,7 +73,7 @@ CsvScanner::CsvScanner(const std::filesystem::path& path, const CsvOptions& opti
     : path_(path),
       shown_(shown_path(path)),
       encoding_(options.encoding),
-      stamp_(stamp_of(path)),
+      stamp_(table::file_stamp(path)),
       separator_(options.separator),
       quote_(options.quote),
       source_(table::open_bytes(path, shown_, encoding_)) {
@@ -195,7 +186,7 @@ void CsvScanner::more() {
 void CsvScanner::go_to(std::int64_t offset, std::int64_t line) {
   if (stamp_.empty())
     throw DataError(shown_ + ": can be read only once; it must be a file");
-  if (stamp_of(path_) != stamp_)
+  if (table::file_stamp(path_) != stamp_)
     throw DataError(shown_ + ": was changed while it was read");
   source_ = table::open_bytes(path_, shown_, encoding_);
   source_->skip(static_cast<std::size_t>(offset));

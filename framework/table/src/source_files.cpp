@@ -105,6 +105,14 @@ std::vector<fs::path> find_files(const std::vector<std::string>& paths) {
   return files;
 }
 
+std::string file_stamp(const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error))
+    return "";
+  const auto written = fs::last_write_time(file, error).time_since_epoch().count();
+  return std::to_string(fs::file_size(file, error)) + " " + std::to_string(written);
+}
+
 std::string shown_files(const std::vector<fs::path>& files) {
   if (files.empty())
     return "no file";

@@ -186,11 +186,23 @@ TEST_F(JsonlTest, RefusesFilesThatAreNone) {
   EXPECT_EQ(error("\n \n"), "x.jsonl: the file is empty");
   EXPECT_EQ(error("{}\n"), "x.jsonl:1: the object has no key");
   EXPECT_THAT(error("a,b\n1,2\n"), ::testing::StartsWith("x.jsonl:1: is no JSON object: column 1"));
-  EXPECT_EQ(error("\xFF\xFE{"), "x.jsonl: is UTF-16; save it as UTF-8");
   EXPECT_THAT(error("{\"a\": \"\xC3\x28\", \"y\": 1}\n"),
               ::testing::HasSubstr("x.jsonl:1: is no JSON object"));
   EXPECT_THAT(error("{\"a\": 1e999, \"y\": 1}\n{\"a\": 1, \"y\": 1}\n"),
               ::testing::HasSubstr("number overflow parsing '1e999'"));
+}
+
+// printf '{"a": 1, "y": 2}\n{"a": 3, "y": 4}\n' | gzip -n
+TEST_F(JsonlTest, ReadsPackedFiles) {
+  const std::string packed(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\x56\x4a\x54\xb2\x52\x30\xd4\x51\x50"
+      "\xaa\x04\xd2\x46\xb5\x5c\xd5\x60\x01\x63\xa8\x80\x49\x2d\x17\x00\xb2\x3a\x65\x09"
+      "\x22\x00\x00\x00",
+      44);
+
+  EXPECT_THAT(values(open(packed)->ask<RowReader>()->targets(0)), ElementsAre(2, 4));
+  EXPECT_THAT(error(packed.substr(0, packed.size() - 9)),
+              ::testing::HasSubstr("the packed file ends too early"));
 }
 
 TEST_F(JsonlTest, SurvivesDeepNesting) {

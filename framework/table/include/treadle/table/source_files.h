@@ -20,6 +20,9 @@ std::vector<std::string> paths_of(const Config& config, const std::string& key);
 /// twice.
 std::vector<std::filesystem::path> find_files(const std::vector<std::string>& paths);
 
+/// Changes when the file is written; empty where there is no file, but a pipe or nothing.
+std::string file_stamp(const std::filesystem::path& file);
+
 /// For messages: "a.csv", or "a.csv and 3 more files".
 std::string shown_files(const std::vector<std::filesystem::path>& files);
 
