@@ -92,7 +92,7 @@ bool is_like_its_rows(const fs::path& file, const CsvOptions& options,
   enum class Name : std::uint8_t { kNumber, kText, kAbsent, kValue };
   std::vector<Name> kinds;
   double number = 0;
-  bool counts = true;  // 0, 1, 2: what programs name columns that have no name
+  bool counts = true;  // 0, 1, 2: the names that programs give to columns without one
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool is_value = is_number(options, names[i], number);
     kinds.push_back(is_value ? Name::kNumber : names[i].empty() ? Name::kAbsent : Name::kText);

@@ -51,7 +51,7 @@ class LineReader {
   bool at_end_of_file_ = false;
   std::vector<char> buffer_;
   std::size_t begin_ = 0;    // of the next line in buffer_
-  std::size_t end_ = 0;      // of what has been read
+  std::size_t end_ = 0;      // of the bytes read so far
   std::int64_t offset_ = 0;  // of end_ in the file
   std::int64_t line_ = 0;
 };

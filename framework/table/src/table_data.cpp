@@ -36,8 +36,8 @@ class TableData::Contents {
   std::optional<TableDescription> description_;  // after open() or load_state()
   // After open():
   std::shared_ptr<const TableSource> source_;  // for the places of rows
-  std::optional<MatrixRows> rows_;       // where it is in memory
-  std::optional<StreamedTable> stream_;  // where it is not
+  std::optional<MatrixRows> rows_;             // where it is in memory
+  std::optional<StreamedTable> stream_;        // where it is not
   std::optional<TableTexts> texts_;
   std::optional<TableHash> hash_;
   std::optional<TableClocks> clocks_;
@@ -107,7 +107,8 @@ void TableData::do_open(const OpenRequest& request) {
   if (request.purpose != OpenRequest::Purpose::kTrain && !is_trained)
     throw ContractViolation("a table to evaluate or predict needs the state of a training");
   const SourceUse use = is_trained ? SourceUse::kTrained : SourceUse::kTraining;
-  contents_->open(do_source(use), [this, use] { return do_source(use); }, request);
+  contents_->open(
+      do_source(use), [this, use] { return do_source(use); }, request);
 }
 
 const DataSpec& TableData::do_spec() const {

@@ -17,7 +17,7 @@ namespace {
 
 using Purpose = OpenRequest::Purpose;
 
-/// Makes tensors and a description of what was parsed.
+/// Makes tensors and a description of parsed rows.
 class TableBuilder {
  public:
   TableBuilder(TableColumns columns, std::string shown, const RowPlan& plan, ParsedRows parsed)
@@ -50,7 +50,7 @@ Table TableBuilder::finish(std::int64_t rows) {
              ? "none of the " + std::to_string(parsed_.dropped) + " rows has a target"
          : parsed_.dropped > 0 ? "each of the " + std::to_string(parsed_.dropped) +
                                      " rows has a missing value, and \"missing\" is \"drop_row\""
-                              : columns_.no_rows);
+                               : columns_.no_rows);
   }
   Table table;
   table.description.layout = plan_.layout;
@@ -76,7 +76,8 @@ Table TableBuilder::finish(std::int64_t rows) {
     table.utc_offsets = parsed_.utc_offsets.release({parsed_.rows}, at::kDouble);
   if (parsed_.label_ends.size() > 0)
     matrices.label_ends = parsed_.label_ends.release({parsed_.rows}, at::kDouble);
-  table.description.has_dates = plan_.known != nullptr ? plan_.known->has_dates : parsed_.times_are_dates;
+  table.description.has_dates =
+      plan_.known != nullptr ? plan_.known->has_dates : parsed_.times_are_dates;
   matrices.spec.has_dates = table.description.has_dates;
   matrices.spec.inputs = input_ports(plan_.layout, table.description.columns, at::kFloat);
   for (std::size_t port = 0; port < matrices.inputs.size(); ++port)
@@ -199,9 +200,8 @@ TableReading::TableReading(TableSource& source, const TableOptions& options,
                            const OpenRequest& request, const TableDescription* known)
     : source_(source), options_(options), request_(request), known_(known) {
   const TableColumns& columns = source_.columns();
-  layout_ = known_ != nullptr
-                ? known_->layout
-                : training_layout(options_, columns, request_.columns_in_use);
+  layout_ = known_ != nullptr ? known_->layout
+                              : training_layout(options_, columns, request_.columns_in_use);
   fields_ = plan_fields(layout_, columns, request_.purpose);
 }
 

@@ -35,7 +35,7 @@ RowSink::Wants wants_of(Reads reads) {
     case Reads::kTargetClass:
     case Reads::kTargetByLabel:
     case Reads::kGroup:
-    case Reads::kTwice:
+    case Reads::kBoth:
       break;
   }
   return RowSink::Wants::kText;
@@ -67,7 +67,7 @@ TableRows::TableRows(const TableSource& source, const RowPlan& plan)
     fields_[i] = reader_for(plan.fields.entries[i]);
     if (plan.fields.second[i].use != Use::kNone) {
       twice_[i] = {fields_[i], reader_for(plan.fields.second[i])};
-      fields_[i].reads = Reads::kTwice;
+      fields_[i].reads = Reads::kBoth;
     }
     settle_place(i);
   }
@@ -101,7 +101,7 @@ void TableRows::make_parts() {
   parsed_.classes.resize(targets);
   for (std::size_t t = 0; t < targets; ++t) {
     target_reads_.push_back(known_ != nullptr ? reads_for_kind(known_->targets[t].kind)
-                                   : reads_for_target(layout_.targets[t], request_));
+                                              : reads_for_target(layout_.targets[t], request_));
     parsed_.target_numbers[t].width = layout_.targets[t].columns.size();
     parsed_.target_classes[t].width = 1;
     if (known_ != nullptr && target_reads_[t] == Reads::kTargetClass)
@@ -118,7 +118,7 @@ TableRows::FieldReader TableRows::reader_for(const FieldPlan::Entry& entry) {
       const UsedColumn& used = layout_.features[entry.slot];
       const Reads reads = used.is_category ? Reads::kCategory
                           : used.is_date   ? Reads::kDate
-                                             : Reads::kNumber;
+                                           : Reads::kNumber;
       return {reads, used.port, parsed_.places[entry.slot], entry.slot};
     }
     case Use::kTarget:
@@ -141,9 +141,10 @@ void TableRows::settle_place(std::size_t column) {
   const FieldReader& reader = fields_[column];
   wants_[column] = wants_of(reader.reads);
   const bool is_target = reader.reads == Reads::kTargetNumber;
-  places_[column] = {reader.reads == Reads::kNumber || is_target,
-                     static_cast<std::uint32_t>(reader.part + (is_target ? layout_.ports.size() : 0)),
-                     static_cast<std::uint32_t>(reader.slot)};
+  places_[column] = {
+      reader.reads == Reads::kNumber || is_target,
+      static_cast<std::uint32_t>(reader.part + (is_target ? layout_.ports.size() : 0)),
+      static_cast<std::uint32_t>(reader.slot)};
   copies_ = missing_numbers_.empty();
   for (std::size_t i = 0; i < fields_.size(); ++i)
     copies_ = copies_ && (places_[i].is_plain || fields_[i].reads == Reads::kNothing);
@@ -247,7 +248,7 @@ void TableRows::do_missing(std::size_t column) {
   switch (fields_[column].reads) {
     case Reads::kNothing:
       return;
-    case Reads::kTwice:
+    case Reads::kBoth:
       take_missing(column, twice_[column].first, "");
       take_missing(column, twice_[column].second, "");
       return;
@@ -304,8 +305,8 @@ bool TableRows::can_copy(std::span<const ColumnChunk> chunks) const {
   return copies_;
 }
 
-bool TableRows::copy_block(std::span<const ColumnChunk> chunks, std::size_t begin,
-                           std::size_t rows, std::int64_t first) {
+bool TableRows::copy_block(std::span<const ColumnChunk> chunks, std::size_t begin, std::size_t rows,
+                           std::int64_t first) {
   constexpr double kLargest = std::numeric_limits<double>::max();
   const std::size_t ports = parsed_.numbers.size();
   const auto part = [&](std::size_t i) -> ParsedRows::Numbers& {
