@@ -139,7 +139,7 @@ void CsvScanner::fail_for_nul() const {
   if (!likely.starts_with("utf-16"))
     fail("there is a NUL byte; this is not a text file");
   throw EncodingError(shown_ + ":" + std::to_string(line_) +
-                          ": there is a NUL byte; this seems to be UTF-16: set \"encoding\": \"" +
+                          ": has a NUL byte; this seems to be UTF-16: set \"encoding\": \"" +
                           likely + "\"",
                       likely);
 }

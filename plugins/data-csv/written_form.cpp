@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <treadle/table/date_format.h>
 #include <treadle/table/number_text.h>
 #include <treadle/table/source_files.h>
 
@@ -177,6 +178,43 @@ CsvOptions as_written(CsvOptions options, const std::vector<std::string>& missin
     parameters["header"] = false;
   }
   return options;
+}
+
+std::string written_date_format(const CsvOptions& options,
+                                const std::vector<std::string>& missing_values) {
+  CsvScanner scanner(table::find_files(options.paths).front(), options);
+  scanner.skip_lines(options.skip_rows);
+  scanner.begin_row();
+  Row row{options.header ? scanner.read_row() : scanner.peek_row()};
+  std::vector<table::DateFormat> formats;
+  for (const char* format : table::common_date_formats())
+    formats.emplace_back(format);
+  // Per column: the formats that fit all its values so far; empty: it has none, or no dates.
+  std::vector<std::vector<std::size_t>> fitting(row.fields.size());
+  std::vector<char> has_values(row.fields.size(), 0);
+  for (int rows = 0; rows < kMostRows && read_row(scanner, row); ++rows) {
+    for (std::size_t i = 0; i < fitting.size(); ++i) {
+      const std::string& field = row.fields[i];
+      double number = 0;
+      if (is_missing(missing_values, field) || (has_values[i] != 0 && fitting[i].empty()))
+        continue;
+      if (has_values[i] == 0) {
+        for (std::size_t f = 0; f < formats.size(); ++f)
+          fitting[i].push_back(f);
+      }
+      has_values[i] = 1;
+      const bool is_value = is_number(options, field, number);
+      std::erase_if(fitting[i], [&](std::size_t f) {
+        table::DateFormat::Time time;
+        return is_value || !formats[f].read(field, time);
+      });
+    }
+  }
+  std::set<std::vector<std::size_t>> found(fitting.begin(), fitting.end());
+  found.erase(std::vector<std::size_t>());
+  return found.size() == 1 && found.begin()->size() == 1
+             ? table::common_date_formats()[found.begin()->front()]
+             : "";
 }
 
 }  // namespace treadle::csv

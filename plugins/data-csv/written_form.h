@@ -15,4 +15,9 @@ namespace treadle::csv {
 CsvOptions as_written(CsvOptions options, const std::vector<std::string>& missing_values,
                       nlohmann::json& parameters);
 
+/// The format of the dates in the first rows, "%d.%m.%Y": the one in which all columns that have
+/// dates are written. Empty for ISO 8601, and where two formats fit, such as %d/%m/%Y and %m/%d/%Y.
+std::string written_date_format(const CsvOptions& options,
+                                const std::vector<std::string>& missing_values);
+
 }  // namespace treadle::csv

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
 #include <treadle/table/table_data.h>
 
@@ -99,10 +100,15 @@ const TableOptions& TableData::table_options() const {
 }
 
 TableProfile TableData::do_profile() const {
-  return profile_table(*do_source(SourceUse::kProfile), table_options().missing_values);
+  return profile_table(*do_source(SourceUse::kProfile), table_options().missing_values,
+                       table_options().date_format);
 }
 
 void TableData::do_open(const OpenRequest& request) {
+  if (const std::string& key = table_options().unused_date_key; !key.empty()) {
+    throw UsageError(quote_text(key) +
+                     " has no effect without \"dates\" or \"time\", the columns with dates");
+  }
   const bool is_trained = contents_->description().has_value();
   if (request.purpose != OpenRequest::Purpose::kTrain && !is_trained)
     throw ContractViolation("a table to evaluate or predict needs the state of a training");

@@ -75,9 +75,8 @@ std::optional<TimeZone> time_zone(const Config& config) {
 
 void TableOptions::set_dates(const Config& config) {
   for (const char* key : {"date_format", "timezone"}) {
-    if (config.has(key) && dates.empty() && !time) {
-      config.fail(key, "has no effect without \"dates\" or \"time\", the columns with dates");
-    }
+    if (config.has(key) && dates.empty() && !time)
+      unused_date_key = key;
   }
   const std::optional<TimeZone> zone = time_zone(config);
   if (config.has("ambiguous") && !zone)

@@ -199,19 +199,23 @@ TEST_F(CsvFiles, MayBeInOtherEncodings) {
 TEST_F(CsvFiles, AreProfiledAsTheyAreWritten) {
   write(
       "Stra\xDF"
-      "e;Preis\nUlmer;1.234,50\nM\xFC"
-      "hl;17,25\n");
+      "e;Preis;Tag\nUlmer;1.234,50;31.12.2023\nM\xFC"
+      "hl;17,25;1.2.2024\n");
   const TableProfile table = make()->ask<TableProfiler>()->profile();
 
   EXPECT_EQ(table.parameters, Json({{"encoding", "windows-1252"},
                                     {"separator", ";"},
                                     {"decimal", ","},
-                                    {"thousands", "."}}));
+                                    {"thousands", "."},
+                                    {"date_format", "%d.%m.%Y"}}));
+  EXPECT_EQ(table.columns[2].dates, 2);
   EXPECT_EQ(table.columns[0].name,
             "Stra\xC3\x9F"
             "e");
   EXPECT_EQ(table.columns[1].numbers, 2);
   EXPECT_EQ(table.columns[1].greatest, 1234.5);
+  write("a,b\n1/2/2023,1\n2/3/2023,2\n");  // the day first, or the month
+  EXPECT_EQ(make()->ask<TableProfiler>()->profile().parameters, Json::object());
 }
 
 TEST_F(CsvFiles, MayHaveDatesInOtherFormats) {

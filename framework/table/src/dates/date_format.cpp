@@ -148,9 +148,9 @@ void DateFormat::add_steps(std::string_view format) {
     const auto* const part = std::find_if(std::begin(kParts), std::end(kParts),
                                           [&](const auto& p) { return p.first == letter; });
     if (part == std::end(kParts)) {
-      throw UsageError(quote_text(format) + " has \"%" +
-                       (letter == '\0' ? std::string() : std::string(1, letter)) +
-                       "\", which is none of %Y %y %m %b %B %d %j %a %A %H %I %p %M %S %f %z %s %F "
+      throw UsageError(quote_text(format) + " has " +
+                       quote_text(letter > ' ' ? std::string{'%', letter} : std::string("%")) +
+                       ", which is none of %Y %y %m %b %B %d %j %a %A %H %I %p %M %S %f %z %s %F "
                        "%T %R %D %%");
     }
     const bool is_name = part->second == Part::kMonthName || part->second == Part::kWeekday ||
@@ -379,12 +379,31 @@ std::string DateFormat::expected() const {
   return "a date as " + quote_text(format_);
 }
 
+std::span<const char* const> common_date_formats() {
+  static constexpr std::array kFormats{"%d.%m.%Y",
+                                       "%d.%m.%Y %H:%M",
+                                       "%d.%m.%Y %H:%M:%S",
+                                       "%m/%d/%Y",
+                                       "%m/%d/%Y %H:%M",
+                                       "%m/%d/%Y %H:%M:%S",
+                                       "%m/%d/%Y %I:%M %p",
+                                       "%d/%m/%Y",
+                                       "%d/%m/%Y %H:%M",
+                                       "%d/%m/%Y %H:%M:%S",
+                                       "%Y/%m/%d",
+                                       "%Y/%m/%d %H:%M",
+                                       "%Y/%m/%d %H:%M:%S",
+                                       "%Y%m%d",
+                                       "%d-%m-%Y",
+                                       "%d %b %Y",
+                                       "%d-%b-%Y",
+                                       "%b %d, %Y",
+                                       "%d/%b/%Y:%H:%M:%S %z"};
+  return kFormats;
+}
+
 std::string likely_date_format(std::string_view text) {
-  for (const char* format :
-       {"%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%m/%d/%Y", "%m/%d/%Y %H:%M",
-        "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %I:%M %p", "%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S",
-        "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%d-%m-%Y", "%d %b %Y",
-        "%d-%b-%Y", "%b %d, %Y", "%d/%b/%Y:%H:%M:%S %z"}) {
+  for (const char* format : common_date_formats()) {
     DateFormat::Time time;
     if (DateFormat(format).read(text, time))
       return format;

@@ -53,6 +53,9 @@ struct TableOptions {
   /// The format of dates, times and ends of labels, but for the columns of `date_formats`.
   DateFormat date_format;
   std::map<std::string, DateFormat> date_formats;
+  /// The parameter of dates that is given although no column has dates: an error where rows are
+  /// read, not where a table is described. Empty: none.
+  std::string unused_date_key;
   Missing missing = Missing::kError;
   bool drops_rows_without_target = false;  ///< whatever `missing` is
   /// Categories and missing values that the training data lacks are missing values, not errors.
