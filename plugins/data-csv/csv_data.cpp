@@ -1,6 +1,6 @@
 #include "csv_data.h"
 
-#include <treadle/base/path_words.h>
+#include <nlohmann/json.hpp>
 
 #include "csv_source.h"
 #include "written_form.h"
@@ -13,11 +13,27 @@ std::unique_ptr<table::TableSource> CsvData::do_source(table::SourceUse use) con
 
 TableProfile CsvData::do_profile() const {
   const std::vector<std::string>& missing_values = table_options().missing_values;
-  nlohmann::json parameters = nlohmann::json::object();
-  CsvSource source(as_written(options_, missing_values, parameters), table::SourceUse::kProfile);
-  TableProfile profile = profile_table(source, missing_values);
-  profile.parameters = std::move(parameters);
-  return profile;
+  const auto profile = [&](const CsvOptions& given, nlohmann::json parameters) {
+    const CsvOptions options = as_written(given, missing_values, parameters);
+    table::DateFormat dates = table_options().date_format;
+    if (const std::string format =
+            dates.is_iso() ? written_date_format(options, missing_values) : "";
+        !format.empty()) {
+      dates = table::DateFormat(format);
+      parameters["date_format"] = format;
+    }
+    CsvSource source(options, table::SourceUse::kProfile);
+    TableProfile found = profile_table(source, missing_values, dates);
+    found.parameters = std::move(parameters);
+    return found;
+  };
+  try {
+    return profile(options_, nlohmann::json::object());
+  } catch (const EncodingError& error) {
+    CsvOptions options = options_;
+    options.encoding = error.likely();
+    return profile(options, {{"encoding", options.encoding}});
+  }
 }
 
 }  // namespace treadle::csv

@@ -1,18 +1,14 @@
 #include "csv_scanner.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
+#include <treadle/base/path_words.h>
 #include <treadle/table/number_text.h>
+#include <treadle/table/source_files.h>
 
 namespace treadle::csv {
 namespace {
@@ -28,14 +24,16 @@ struct ForeignFormat {
   std::string_view start;
   std::string_view remedy;
 };
-constexpr std::array<ForeignFormat, 7> kForeignFormats{{
-    {"\xFF\xFE", "UTF-16; save it as UTF-8"},
-    {"\xFE\xFF", "UTF-16; save it as UTF-8"},
-    {"\x1F\x8B", "compressed with gzip; unpack it"},
-    {"\x28\xB5\x2F\xFD", "compressed with Zstandard; unpack it"},
+constexpr std::array<ForeignFormat, 9> kForeignFormats{{
+    {"\x1F\x8B", "packed twice; unpack it once"},
+    {"\x28\xB5\x2F\xFD", "packed twice; unpack it once"},
+    {"BZh", "packed with bzip2; unpack it, or pack it with gzip or Zstandard"},
+    {"\xFD\x37zXZ", "packed with xz; unpack it, or pack it with gzip or Zstandard"},
     {"PK\x03\x04", "a workbook of a spreadsheet, or another archive; save the table as CSV"},
     {"\xD0\xCF\x11\xE0", "a workbook of a spreadsheet; save the table as CSV"},
-    {"PAR1\x15", "Parquet; convert it to CSV"},
+    {"PAR1\x15", "Parquet; read it with the data component \"parquet\""},
+    {"ARROW1", "Arrow; save the table as Parquet or CSV"},
+    {"SQLite format 3", "a database; read it with a data component for SQLite"},
 }};
 
 bool is_blank(char c) {
@@ -64,47 +62,33 @@ int utf8_length(const char* p, const char* end) {
   return length;
 }
 
-std::string reason() {
-  return std::generic_category().message(errno);
-}
-
 }  // namespace
 
-CsvScanner::CsvScanner(const std::filesystem::path& path, std::string shown, char separator,
-                       char quote)
-    : shown_(std::move(shown)), separator_(separator), quote_(quote) {
-  for (const char c : {separator, '\n', '\r', '\0'})
-    ends_field_[static_cast<unsigned char>(c)] = true;
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) {
-    throw DataError(shown_ +
-                    (errno == ENOENT ? ": no such file" : ": cannot be opened: " + reason()));
-  }
-  struct stat status {};
-  const bool is_folder = ::fstat(descriptor_, &status) == 0 && S_ISDIR(status.st_mode);
-  if (is_folder) {
-    ::close(descriptor_);
-    throw DataError(shown_ + ": is a folder; \"path\" must name a file");
-  }
-  try {
-    buffer_.resize(kPiece + kPadding);
-    begin_ = end_ = buffer_.data();
-    fill();
-    const std::string_view start(begin_, static_cast<std::size_t>(end_ - begin_));
-    for (const ForeignFormat& format : kForeignFormats) {
-      if (start.starts_with(format.start))
-        throw DataError(shown_ + ": is " + std::string(format.remedy));
-    }
-    if (start.starts_with("\xEF\xBB\xBF"))
-      begin_ += 3;
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
-}
+EncodingError::EncodingError(const std::string& message, std::string likely)
+    : DataError(message), likely_(std::move(likely)) {}
 
-CsvScanner::~CsvScanner() {
-  ::close(descriptor_);
+EncodingError::~EncodingError() = default;
+
+CsvScanner::CsvScanner(const std::filesystem::path& path, const CsvOptions& options)
+    : path_(path),
+      shown_(shown_path(path)),
+      encoding_(options.encoding),
+      stamp_(table::file_stamp(path)),
+      separator_(options.separator),
+      quote_(options.quote),
+      source_(table::open_bytes(path, shown_, encoding_)) {
+  for (const char c : {separator_, '\n', '\r', '\0'})
+    ends_field_[static_cast<unsigned char>(c)] = true;
+  buffer_.resize(kPiece + kPadding);
+  begin_ = end_ = buffer_.data();
+  fill();
+  const std::string_view start(begin_, static_cast<std::size_t>(end_ - begin_));
+  for (const ForeignFormat& format : kForeignFormats) {
+    if (start.starts_with(format.start))
+      throw DataError(shown_ + ": is " + std::string(format.remedy));
+  }
+  if (start.starts_with("\xEF\xBB\xBF"))
+    begin_ += 3;
 }
 
 void CsvScanner::fail(const std::string& message) const {
@@ -131,15 +115,41 @@ void CsvScanner::find_bad_byte() {
   bad_ = p;
 }
 
-void CsvScanner::fail_for_bad_byte() const {
+std::int64_t CsvScanner::line_at(const char* p) const {
   std::int64_t line = line_;
-  for (const char* p = begin_; p < bad_; ++p)
-    line += *p == '\n' || (*p == '\r' && p[1] != '\n') ? 1 : 0;
+  for (const char* q = begin_; q < p; ++q)
+    line += *q == '\n' || (*q == '\r' && q[1] != '\n') ? 1 : 0;
+  return line;
+}
+
+void CsvScanner::fail_for_bad_byte() const {
   char byte[8];
   std::snprintf(byte, sizeof byte, "0x%02X",
                 static_cast<unsigned>(static_cast<unsigned char>(*bad_)));
-  throw DataError(shown_ + ":" + std::to_string(line) + ": is not UTF-8 text (byte " + byte +
-                  "); save the file as UTF-8");
+  const std::string likely = table::likely_encoding({bad_, static_cast<std::size_t>(end_ - bad_)});
+  throw EncodingError(shown_ + ":" + std::to_string(line_at(bad_)) + ": is not UTF-8 text (byte " +
+                          byte + "); set \"encoding\", to \"" + likely +
+                          "\" perhaps, or save the file as UTF-8",
+                      likely);
+}
+
+void CsvScanner::fail_for_nul() const {
+  const std::string likely =
+      table::likely_encoding({begin_, static_cast<std::size_t>(end_ - begin_)});
+  if (!likely.starts_with("utf-16"))
+    fail("there is a NUL byte; this is not a text file");
+  throw EncodingError(shown_ + ":" + std::to_string(line_) +
+                          ": has a NUL byte; this seems to be UTF-16: set \"encoding\": \"" +
+                          likely + "\"",
+                      likely);
+}
+
+std::size_t CsvScanner::read_bytes(char* to, std::size_t room) {
+  try {
+    return source_->read(to, room);
+  } catch (const table::ByteError& error) {
+    throw DataError(shown_ + ":" + std::to_string(line_at(to)) + ": " + error.message());
+  }
 }
 
 void CsvScanner::fill() {
@@ -155,14 +165,10 @@ void CsvScanner::fill() {
   end_ = begin_ + kept;
   char* const limit = buffer_.data() + buffer_.size() - kPadding;
   while (!at_end_of_file_ && end_ < limit) {
-    const ssize_t count = ::read(descriptor_, end_, static_cast<std::size_t>(limit - end_));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      throw DataError(shown_ + ": cannot be read: " + reason());
+    const std::size_t count = read_bytes(end_, static_cast<std::size_t>(limit - end_));
     at_end_of_file_ = count == 0;
     end_ += count;
-    offset_ += count;
+    offset_ += static_cast<std::int64_t>(count);
   }
   if (at_end_of_file_ && end_ > begin_ && end_[-1] != '\n' && end_[-1] != '\r') {
     *end_++ = '\n';
@@ -178,8 +184,12 @@ void CsvScanner::more() {
 }
 
 void CsvScanner::go_to(std::int64_t offset, std::int64_t line) {
-  if (::lseek(descriptor_, offset, SEEK_SET) < 0)
-    throw DataError(shown_ + ": cannot be read again: " + reason());
+  if (stamp_.empty())
+    throw DataError(shown_ + ": can be read only once; it must be a file");
+  if (table::file_stamp(path_) != stamp_)
+    throw DataError(shown_ + ": was changed while it was read");
+  source_ = table::open_bytes(path_, shown_, encoding_);
+  source_->skip(static_cast<std::size_t>(offset));
   begin_ = end_ = buffer_.data();
   at_end_of_file_ = false;
   offset_ = offset;
@@ -270,7 +280,7 @@ CsvScanner::Field CsvScanner::quoted_field(const char*& p) {
         "there is text behind the closing quote of a field; a quote inside quotes is written "
         "twice");
   if (unquoted_.find('\0') != std::string::npos)
-    fail("there is a NUL byte; this is not a text file");
+    fail_for_nul();
   lines_in_quotes_ += std::count(unquoted_.begin(), unquoted_.end(), '\n');
   return {unquoted_, step(p)};
 }

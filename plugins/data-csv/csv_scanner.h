@@ -4,13 +4,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <treadle/base/error.h>
 
+#include <treadle/table/byte_source.h>
+
+#include "csv_options.h"
+
 namespace treadle::csv {
+
+/// Text that is not UTF-8, and the encoding that it seems to have.
+class EncodingError final : public DataError {
+ public:
+  EncodingError(const std::string& message, std::string likely);
+  ~EncodingError() override;
+
+  const std::string& likely() const { return likely_; }
+
+ private:
+  std::string likely_;
+};
 
 /// Cuts a file into rows and fields. Reads it once, in pieces of a mebibyte; a row that reaches
 /// over the end of a piece is begun again when more has been read. One user, one thread.
@@ -25,7 +42,7 @@ namespace treadle::csv {
 ///
 /// A line ends with LF, CRLF or CR, the last also with the file. Blank lines are no rows. Throws
 /// DataError "FILE:LINE: …" when the text cannot be cut: an open quote, a NUL byte, a row that is
-/// not UTF-8.
+/// not UTF-8, bytes that cannot be unpacked or converted.
 class CsvScanner {
  public:
   enum class After : std::uint8_t {
@@ -40,11 +57,11 @@ class CsvScanner {
     After after = After::kField;
   };
 
-  /// `shown` is the file's name in messages. Throws DataError when it cannot be read.
-  CsvScanner(const std::filesystem::path& path, std::string shown, char separator, char quote);
-  ~CsvScanner();
+  /// Throws DataError when the file cannot be read, or is of another format.
+  CsvScanner(const std::filesystem::path& path, const CsvOptions& options);
   CsvScanner(const CsvScanner&) = delete;
   CsvScanner& operator=(const CsvScanner&) = delete;
+  ~CsvScanner() = default;
 
   /// Passes over `count` lines, whatever is in them.
   void skip_lines(std::int64_t count);
@@ -68,10 +85,10 @@ class CsvScanner {
   bool ends_field(char c) const { return ends_field_[static_cast<unsigned char>(c)]; }
   /// The line the current row starts in, from 1.
   std::int64_t line() const { return line_; }
-  /// The byte of the file that it starts at.
+  /// The byte that it starts at, of the text in UTF-8.
   std::int64_t offset() const { return offset_ - (end_ - begin_); }
-  /// Goes on at a row that starts at byte `offset`, in `line`. Expects a file that can be read
-  /// again.
+  /// Goes on at a row that starts at byte `offset`, in `line`. Throws DataError for a pipe, and for
+  /// a file that was changed.
   void go_to(std::int64_t offset, std::int64_t line);
   const std::string& shown() const { return shown_; }
 
@@ -81,16 +98,23 @@ class CsvScanner {
   Field quoted_field(const char*& p);
   std::vector<std::string> texts(const char*& end);
   void fill();
+  std::size_t read_bytes(char* to, std::size_t room);
+  /// The line that `p` is in, from the start of the current row.
+  std::int64_t line_at(const char* p) const;
   void find_bad_byte();
   [[noreturn]] void fail_for_bad_byte() const;
+  [[noreturn]] void fail_for_nul() const;
 
+  std::filesystem::path path_;
   std::string shown_;
+  std::string encoding_;
+  std::string stamp_;
   char separator_;
   char quote_;
   std::array<bool, 256> ends_field_{};  // separator, line ends and NUL
-  int descriptor_ = -1;
+  std::unique_ptr<table::ByteSource> source_;
   bool at_end_of_file_ = false;
-  std::int64_t offset_ = 0;  // of end_ in the file
+  std::int64_t offset_ = 0;  // of end_
   std::vector<char> buffer_;
   char* begin_ = nullptr;      // of the current row
   char* end_ = nullptr;        // of what has been read; followed by zeros
@@ -118,7 +142,7 @@ inline CsvScanner::After CsvScanner::step(const char*& p) {
   // The last row of the file ends with a line end, which fill() adds when it is not there.
   if (p == end_)
     return After::kMore;
-  fail("there is a NUL byte; this is not a text file");
+  fail_for_nul();
 }
 
 inline void CsvScanner::end_row(const char* p) {

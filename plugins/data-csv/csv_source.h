@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <treadle/table/table_data.h>
 #include <treadle/table/table_source.h>
@@ -12,7 +14,8 @@
 
 namespace treadle::csv {
 
-/// Reads a table from a text file. Positions are lines, offsets of bookmarks bytes.
+/// Reads a table from text files, one after the other. A position is a line and the index of its
+/// file, the offset of a bookmark a byte of the unpacked text.
 class CsvSource final : public table::TableSource {
  public:
   /// `use` decides what messages advise.
@@ -22,16 +25,23 @@ class CsvSource final : public table::TableSource {
   table::TableColumns do_open() override;
   bool do_read(table::RowSink& sink, std::int64_t rows) override;
   Bookmark do_bookmark() const override;
-  void do_go_to(const Bookmark& place) override { scanner_->go_to(place.offset, place.position); }
-  std::string do_shown() const override { return shown_; }
-  std::string do_place_of(std::int64_t position) const override {
-    return shown_ + ":" + std::to_string(position);
-  }
+  void do_go_to(const Bookmark& place) override;
+  std::string do_shown() const override;
+  std::string do_place_of(std::int64_t position) const override;
+  std::string do_remedy_for_comma(bool is_trained) const override;
   std::string do_hash() const override;
 
   table::TableColumns read_columns();
+  /// Goes to the first row of a file behind the first one.
+  void open_file(std::size_t file);
+  void check_header(std::int64_t line, const std::vector<std::string>& names) const;
   bool read_rows(table::RowSink& sink, std::int64_t rows);
+  /// `kIsPlain`: numbers are in the plain notation.
+  template <bool kIsPlain>
   CsvScanner::After read_row(table::RowSink& sink, const char*& p);
+  void give(table::RowSink& sink, std::size_t column, std::string_view text);
+  void end_row(table::RowSink& sink, std::size_t fields);
+  std::int64_t position() const;
   /// The sentence for a row with another number of fields than the header.
   std::string other_field_count(std::size_t expected, std::size_t count) const;
   /// For rows that cannot be cut: with the wrong separator, quotes are not where fields begin and
@@ -44,9 +54,12 @@ class CsvSource final : public table::TableSource {
 
   CsvOptions options_;
   table::SourceUse use_;
-  std::string shown_;
+  std::vector<std::filesystem::path> files_;
+  std::size_t file_ = 0;  // that is read
   std::optional<CsvScanner> scanner_;
-  std::size_t fields_ = 0;
+  std::vector<std::string> names_;  // of the columns
+  std::string plain_;               // a number in the plain notation
+  std::string bad_number_;          // the sentence for the first one of the row
 };
 
 }  // namespace treadle::csv

@@ -16,10 +16,11 @@ namespace {
 
 /// How many fields the first rows have with another separator; 0 when they have not the same number
 /// of at least two.
-std::size_t fields_with(const CsvOptions& options, char separator) {
+std::size_t fields_with(const std::filesystem::path& file, CsvOptions options, char separator) {
+  options.separator = separator;
   std::size_t fields = 0;
   try {
-    CsvScanner scanner(options.path, "", separator, options.quote);
+    CsvScanner scanner(file, options);
     scanner.skip_lines(options.skip_rows);
     for (int row = 0; row < kRowsThatTell && scanner.begin_row() != nullptr; ++row) {
       const std::size_t count = scanner.read_row().size();
@@ -35,12 +36,12 @@ std::size_t fields_with(const CsvOptions& options, char separator) {
 
 }  // namespace
 
-std::optional<char> other_separator(const CsvOptions& options) {
+std::optional<char> other_separator(const std::filesystem::path& file, const CsvOptions& options) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(options.path, error))
+  if (!std::filesystem::is_regular_file(file, error))
     return std::nullopt;
   for (const char other : {',', ';', '\t', '|'}) {
-    if (other != options.separator && fields_with(options, other) != 0)
+    if (other != options.separator && fields_with(file, options, other) != 0)
       return other;
   }
   return std::nullopt;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@ namespace treadle::csv {
 inline constexpr int kRowsThatTell = 5;
 
 /// Another separator with which the first rows are a table, if the file can be read again.
-std::optional<char> other_separator(const CsvOptions& options);
+std::optional<char> other_separator(const std::filesystem::path& file, const CsvOptions& options);
 
 /// As a document has it: "\t" for a tab.
 std::string shown_separator(char separator);

@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
 
-#include <treadle/base/path_words.h>
+#include <treadle/table/date_format.h>
 #include <treadle/table/number_text.h>
+#include <treadle/table/source_files.h>
 
 #include "csv_scanner.h"
 #include "file_format.h"
@@ -18,7 +20,11 @@
 namespace treadle::csv {
 namespace {
 
+namespace fs = std::filesystem;
 using table::read_whole_number;
+
+/// As many rows of the first file as the form is guessed from.
+constexpr int kMostRows = 1000;
 
 /// Whether a header line can be none: names that are numbers, and are there twice or fractions.
 bool is_row_of_data(const std::vector<std::string>& names) {
@@ -30,12 +36,17 @@ bool is_row_of_data(const std::vector<std::string>& names) {
                          std::set<std::string>(names.begin(), names.end()).size() < names.size());
 }
 
-std::vector<std::string> first_row(const CsvOptions& options, const std::string& shown) {
-  CsvScanner scanner(options.path, shown, options.separator, options.quote);
+std::vector<std::string> first_row(const fs::path& file, const CsvOptions& options) {
+  CsvScanner scanner(file, options);
   scanner.skip_lines(options.skip_rows);
   if (scanner.begin_row() == nullptr)
     scanner.fail("the file is empty");
   return scanner.read_row();
+}
+
+bool is_number(const CsvOptions& options, const std::string& text, double& number) {
+  std::string plain;
+  return options.numbers.append_plain(text, plain) && read_whole_number(plain, number);
 }
 
 struct Row {
@@ -73,21 +84,20 @@ bool is_missing(const std::vector<std::string>& missing_values, std::string_view
 /// Whether a header line can be none for what follows: "5.1,3.5,setosa" above rows of two numbers
 /// and a species. Its texts are values of their columns, its numbers are above numbers only, and
 /// number nothing.
-bool is_like_its_rows(const CsvOptions& options, const std::vector<std::string>& missing_values,
-                      const std::string& shown) {
-  constexpr int kMostRows = 1000;
-  CsvScanner scanner(options.path, shown, options.separator, options.quote);
+bool is_like_its_rows(const fs::path& file, const CsvOptions& options,
+                      const std::vector<std::string>& missing_values) {
+  CsvScanner scanner(file, options);
   scanner.skip_lines(options.skip_rows);
   scanner.begin_row();
   const std::vector<std::string> names = scanner.read_row();
   enum class Name : std::uint8_t { kNumber, kText, kAbsent, kValue };
   std::vector<Name> kinds;
   double number = 0;
-  bool counts = true;  // 0, 1, 2: what programs name columns that have no name
+  bool counts = true;  // 0, 1, 2: the names that programs give to columns without one
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const bool is_number = read_whole_number(names[i], number);
-    kinds.push_back(is_number ? Name::kNumber : names[i].empty() ? Name::kAbsent : Name::kText);
-    counts = counts && (!is_number || number == static_cast<double>(i));
+    const bool is_value = is_number(options, names[i], number);
+    kinds.push_back(is_value ? Name::kNumber : names[i].empty() ? Name::kAbsent : Name::kText);
+    counts = counts && (!is_value || number == static_cast<double>(i));
   }
   const auto has = [&](Name kind) {
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
@@ -99,7 +109,7 @@ bool is_like_its_rows(const CsvOptions& options, const std::vector<std::string>&
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string& field = row.fields[i];
       if (kinds[i] == Name::kNumber && !is_missing(missing_values, field) &&
-          !read_whole_number(field, number)) {
+          !is_number(options, field, number)) {
         return false;
       }
       if (kinds[i] == Name::kText && field == names[i])
@@ -109,9 +119,23 @@ bool is_like_its_rows(const CsvOptions& options, const std::vector<std::string>&
   return !has(Name::kText);
 }
 
+/// The notation that the numbers of the first rows are written in.
+NumberNotation notation_of(const fs::path& file, const CsvOptions& options) {
+  CsvScanner scanner(file, options);
+  scanner.skip_lines(options.skip_rows);
+  scanner.begin_row();
+  Row row{scanner.peek_row()};
+  NotationGuess guess;
+  for (int rows = 0; rows < kMostRows && read_row(scanner, row); ++rows) {
+    for (const std::string& field : row.fields)
+      guess.add(field);
+  }
+  return guess.guess();
+}
+
 /// "sep=;", which Excel writes and reads above a table: its separator.
-std::optional<char> declared_separator(const CsvOptions& options, const std::string& shown) {
-  const std::vector<std::string> row = first_row(options, shown);
+std::optional<char> declared_separator(const fs::path& file, const CsvOptions& options) {
+  const std::vector<std::string> row = first_row(file, options);
   const std::string& text = row.front();
   if (!text.starts_with("sep=") || text.size() > 5)
     return std::nullopt;
@@ -127,25 +151,70 @@ std::optional<char> declared_separator(const CsvOptions& options, const std::str
 
 CsvOptions as_written(CsvOptions options, const std::vector<std::string>& missing_values,
                       nlohmann::json& parameters) {
-  const std::string shown = shown_path(options.path);
-  if (const std::optional<char> declared = declared_separator(options, shown)) {
+  const fs::path file = table::find_files(options.paths).front();
+  if (const std::optional<char> declared = declared_separator(file, options)) {
     options.separator = *declared;
     parameters["separator"] = std::string(1, *declared);
     parameters["skip_rows"] = ++options.skip_rows;
-  } else if (first_row(options, shown).size() == 1) {
+  } else if (first_row(file, options).size() == 1) {
     // A file of one column, or one whose rows have as many fields as the first one, is what it
     // seems.
-    if (const std::optional<char> other = other_separator(options)) {
+    if (const std::optional<char> other = other_separator(file, options)) {
       options.separator = *other;
       parameters["separator"] = std::string(1, *other);
     }
   }
-  if (options.header && (is_row_of_data(first_row(options, shown)) ||
-                         is_like_its_rows(options, missing_values, shown))) {
+  // In a file of commas, a decimal comma would stand between quotes.
+  if (options.numbers.is_plain() && options.separator != ',') {
+    options.numbers = notation_of(file, options);
+    if (!options.numbers.is_plain())
+      parameters["decimal"] = options.numbers.decimal;
+    if (!options.numbers.thousands.empty())
+      parameters["thousands"] = options.numbers.thousands;
+  }
+  if (options.header && (is_row_of_data(first_row(file, options)) ||
+                         is_like_its_rows(file, options, missing_values))) {
     options.header = false;
     parameters["header"] = false;
   }
   return options;
+}
+
+std::string written_date_format(const CsvOptions& options,
+                                const std::vector<std::string>& missing_values) {
+  CsvScanner scanner(table::find_files(options.paths).front(), options);
+  scanner.skip_lines(options.skip_rows);
+  scanner.begin_row();
+  Row row{options.header ? scanner.read_row() : scanner.peek_row()};
+  std::vector<table::DateFormat> formats;
+  for (const char* format : table::common_date_formats())
+    formats.emplace_back(format);
+  // Per column: the formats that fit all its values so far; empty: it has none, or no dates.
+  std::vector<std::vector<std::size_t>> fitting(row.fields.size());
+  std::vector<char> has_values(row.fields.size(), 0);
+  for (int rows = 0; rows < kMostRows && read_row(scanner, row); ++rows) {
+    for (std::size_t i = 0; i < fitting.size(); ++i) {
+      const std::string& field = row.fields[i];
+      double number = 0;
+      if (is_missing(missing_values, field) || (has_values[i] != 0 && fitting[i].empty()))
+        continue;
+      if (has_values[i] == 0) {
+        for (std::size_t f = 0; f < formats.size(); ++f)
+          fitting[i].push_back(f);
+      }
+      has_values[i] = 1;
+      const bool is_value = is_number(options, field, number);
+      std::erase_if(fitting[i], [&](std::size_t f) {
+        table::DateFormat::Time time;
+        return is_value || !formats[f].read(field, time);
+      });
+    }
+  }
+  std::set<std::vector<std::size_t>> found(fitting.begin(), fitting.end());
+  found.erase(std::vector<std::size_t>());
+  return found.size() == 1 && found.begin()->size() == 1
+             ? table::common_date_formats()[found.begin()->front()]
+             : "";
 }
 
 }  // namespace treadle::csv

@@ -1,24 +1,16 @@
 #include "line_reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <algorithm>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include <treadle/base/error.h>
+#include <treadle/table/source_files.h>
 
 namespace treadle::jsonl {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;
-
-std::string reason() {
-  return std::generic_category().message(errno);
-}
 
 bool is_blank_line(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
@@ -27,39 +19,36 @@ bool is_blank_line(std::string_view line) {
 }  // namespace
 
 LineReader::LineReader(const std::filesystem::path& path, std::string shown)
-    : shown_(std::move(shown)), buffer_(kPiece) {
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) {
-    throw DataError(shown_ +
-                    (errno == ENOENT ? ": no such file" : ": cannot be opened: " + reason()));
-  }
-  try {
-    struct stat status {};
-    if (::fstat(descriptor_, &status) == 0 && S_ISDIR(status.st_mode))
-      throw DataError(shown_ + ": is a folder; \"path\" must name a file");
-    fill();
-    const std::string_view start(buffer_.data(), end_);
-    if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF"))
-      throw DataError(shown_ + ": is UTF-16; save it as UTF-8");
-    if (start.starts_with("\xEF\xBB\xBF"))
-      begin_ = 3;
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
-}
-
-LineReader::~LineReader() {
-  ::close(descriptor_);
+    : path_(path),
+      shown_(std::move(shown)),
+      stamp_(table::file_stamp(path)),
+      source_(table::open_bytes(path, shown_)),
+      buffer_(kPiece) {
+  fill();
+  if (std::string_view(buffer_.data(), end_).starts_with("\xEF\xBB\xBF"))
+    begin_ = 3;
 }
 
 void LineReader::go_to(std::int64_t offset, std::int64_t line) {
-  if (::lseek(descriptor_, offset, SEEK_SET) < 0)
-    throw DataError(shown_ + ": cannot be read again: " + reason());
+  if (stamp_.empty())
+    throw DataError(shown_ + ": can be read only once; it must be a file");
+  if (table::file_stamp(path_) != stamp_)
+    throw DataError(shown_ + ": was changed while it was read");
+  source_ = table::open_bytes(path_, shown_);
+  source_->skip(static_cast<std::size_t>(offset));
   at_end_of_file_ = false;
   begin_ = end_ = 0;
   offset_ = offset;
   line_ = line;
+}
+
+std::size_t LineReader::read_bytes(char* to, std::size_t room) {
+  try {
+    return source_->read(to, room);
+  } catch (const table::ByteError& error) {
+    const std::int64_t lines = std::count(buffer_.data() + begin_, buffer_.data() + end_, '\n');
+    throw DataError(shown_ + ":" + std::to_string(line_ + 1 + lines) + ": " + error.message());
+  }
 }
 
 void LineReader::fill() {
@@ -73,14 +62,10 @@ void LineReader::fill() {
   if (end_ > buffer_.size() / 2)
     buffer_.resize(2 * buffer_.size());
   while (!at_end_of_file_ && end_ < buffer_.size()) {
-    const ssize_t count = ::read(descriptor_, buffer_.data() + end_, buffer_.size() - end_);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      throw DataError(shown_ + ": cannot be read: " + reason());
+    const std::size_t count = read_bytes(buffer_.data() + end_, buffer_.size() - end_);
     at_end_of_file_ = count == 0;
-    end_ += static_cast<std::size_t>(count);
-    offset_ += count;
+    end_ += count;
+    offset_ += static_cast<std::int64_t>(count);
   }
 }
 

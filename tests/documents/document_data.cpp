@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include "npy_bytes.h"
@@ -201,21 +202,11 @@ json draw_targets(Dice& dice, Arrays& arrays, const json& inputs) {
   return targets;
 }
 
-}  // namespace
-
-json csv_parameters(Drawing& drawing) {
-  Dice& dice = drawing.dice;
-  write_table(drawing, dice.whole(kFewestRows, kMostRows));
-  json parameters = {{"path", (drawing.folder / "table.csv").string()},
-                     {"inputs", nullptr},
-                     {"columns", nullptr},
-                     {"categorical", nullptr},
-                     {"dates", nullptr},
-                     {"calendar", nullptr},
-                     {"header", nullptr},
-                     {"separator", nullptr},
-                     {"quote", nullptr},
-                     {"skip_rows", nullptr}};
+/// Of any source of tables that has the columns of table.csv.
+json table_parameters(Dice& dice) {
+  json parameters = {{"inputs", nullptr},   {"columns", nullptr},   {"categorical", nullptr},
+                     {"dates", nullptr},    {"calendar", nullptr},  {"date_format", nullptr},
+                     {"timezone", nullptr}, {"ambiguous", nullptr}, {"in_memory", nullptr}};
   const std::vector<json> targets{
       "label",
       "number",
@@ -249,6 +240,8 @@ json csv_parameters(Drawing& drawing) {
     parameters["dates"] = {"day"};
     if (dice.chance(50))
       parameters["calendar"] = dice.some_of(texts({"day_of_week", "month", "weekend"}));
+    if (dice.chance(30))
+      parameters["timezone"] = "+09:00";
   }
   if (dice.chance(80)) {
     parameters["columns"] = columns;
@@ -260,6 +253,95 @@ json csv_parameters(Drawing& drawing) {
   }
   for (const char* const key : {"weight", "group", "time"})
     parameters[key] = dice.chance(25) ? json(key) : json();
+  if (dice.chance(15)) {
+    parameters["in_memory"] = false;
+    for (const char* const key : {"group", "time", "label_end"})
+      parameters[key] = nullptr;
+  }
+  return parameters;
+}
+
+/// The rows of table.csv in two files: their list, or a pattern.
+json in_parts(Drawing& drawing) {
+  std::ifstream table(drawing.folder / "table.csv");
+  std::ofstream first(drawing.folder / "part-1.csv");
+  std::ofstream second(drawing.folder / "part-2.csv");
+  std::string line;
+  std::getline(table, line);
+  first << line << '\n';
+  second << line << '\n';
+  for (std::int64_t row = 0; std::getline(table, line); ++row)
+    (row < kFewestRows / 2 ? first : second) << line << '\n';
+  if (drawing.dice.chance(50))
+    return (drawing.folder / "part-*.csv").string();
+  return {(drawing.folder / "part-1.csv").string(), (drawing.folder / "part-2.csv").string()};
+}
+
+/// The rows of table.csv as spreadsheets write them where numbers have a decimal comma.
+std::string with_decimal_commas(const Drawing& drawing) {
+  std::ifstream table(drawing.folder / "table.csv");
+  const std::string path = (drawing.folder / "commas.csv").string();
+  std::ofstream file(path);
+  for (std::string line; std::getline(table, line);) {
+    std::replace(line.begin(), line.end(), ',', ';');
+    std::replace(line.begin(), line.end(), '.', ',');
+    file << line << '\n';
+  }
+  return path;
+}
+
+/// The rows of table.csv, none of whose fields is quoted.
+void write_lines_of_json(const Drawing& drawing) {
+  std::ifstream table(drawing.folder / "table.csv");
+  std::ofstream file(drawing.folder / "table.jsonl");
+  const auto fields_of = [](const std::string& line) {
+    std::vector<std::string> fields;
+    std::istringstream rest(line);
+    for (std::string field; std::getline(rest, field, ',');)
+      fields.push_back(field);
+    return fields;
+  };
+  std::string line;
+  std::getline(table, line);
+  const std::vector<std::string> names = fields_of(line);
+  while (std::getline(table, line)) {
+    const std::vector<std::string> fields = fields_of(line);
+    json object;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const json number = json::parse(fields[i], nullptr, false);
+      if (!fields[i].empty())
+        object[names[i]] = number.is_number() ? number : json(fields[i]);
+    }
+    file << object << '\n';
+  }
+}
+
+}  // namespace
+
+json csv_parameters(Drawing& drawing) {
+  write_table(drawing, drawing.dice.whole(kFewestRows, kMostRows));
+  json parameters = table_parameters(drawing.dice);
+  parameters["path"] = (drawing.folder / "table.csv").string();
+  if (drawing.dice.chance(25)) {
+    parameters["path"] = in_parts(drawing);
+  } else if (drawing.dice.chance(25)) {
+    parameters["path"] = with_decimal_commas(drawing);
+    parameters["separator"] = ";";
+    parameters["decimal"] = ",";
+  }
+  for (const char* const key :
+       {"header", "separator", "quote", "skip_rows", "encoding", "decimal", "thousands"}) {
+    if (!parameters.contains(key))
+      parameters[key] = nullptr;
+  }
+  return parameters;
+}
+
+json jsonl_parameters(Drawing& drawing) {
+  write_table(drawing, drawing.dice.whole(kFewestRows, kMostRows));
+  write_lines_of_json(drawing);
+  json parameters = table_parameters(drawing.dice);
+  parameters["path"] = (drawing.folder / "table.jsonl").string();
   return parameters;
 }
 

@@ -53,6 +53,9 @@ void state_folder(std::string_view bytes);
 void csv(std::string_view bytes);
 /// A table in JSON Lines: as csv().
 void jsonl(std::string_view bytes);
+/// The bytes are a file of the tz database, a format of dates and a text in it, with kSeparator
+/// between them.
+void times(std::string_view bytes);
 /// The bytes are a .npy file, which is the inputs and the target.
 void npy(std::string_view bytes);
 /// The bytes are a file of texts, which documents of several kinds name, kSeparator, and another

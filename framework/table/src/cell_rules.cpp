@@ -61,7 +61,7 @@ void TableRows::row_problem(std::size_t column, const std::string& message) {
 }
 
 void TableRows::take(std::size_t column, std::string_view text) {
-  if (fields_[column].reads != Reads::kTwice) {
+  if (fields_[column].reads != Reads::kBoth) {
     take_as(column, fields_[column], text);
     return;
   }
@@ -109,12 +109,19 @@ void TableRows::take_as(std::size_t column, FieldReader& reader, std::string_vie
       break;
     case Reads::kDate: {
       Clock clock;
-      if (read_time(text, clock.seconds, nullptr, &clock.ahead)) {
+      std::string problem;
+      const DateFormat& format = *date_formats_[column];
+      if (format.read(text, clock, &problem)) {
         take_date(reader, clock);
+      } else if (!problem.empty()) {
+        row_problem(column, problem);
       } else {
-        row_problem(column,
-                    "expected an ISO 8601 date or date and time, got " + quote_text(text) +
-                        (known_ != nullptr ? "" : "; list the column in \"categorical\" instead"));
+        const std::string likely = likely_date_format(text);
+        row_problem(column, "expected " + format.expected() + ", got " + quote_text(text) +
+                                (known_ != nullptr ? ""
+                                 : likely.empty()  ? "; list the column in \"categorical\" instead"
+                                                   : "; set \"date_format\", to " +
+                                                        quote_text(likely) + " perhaps"));
       }
       break;
     }
@@ -131,15 +138,21 @@ void TableRows::take_as(std::size_t column, FieldReader& reader, std::string_vie
     case Reads::kTime:
     case Reads::kLabelEnd: {
       Clock clock;
-      const bool is_date = read_time(text, clock.seconds, &clock.finer, &clock.ahead);
-      const bool is_number =
-          !is_date && read_whole_number(text, clock.seconds) && !std::isinf(clock.seconds);
+      std::string problem;
+      const DateFormat& format = *date_formats_[column];
+      const bool is_date = format.read(text, clock, &problem);
+      if (!problem.empty()) {
+        row_problem(column, problem);
+        break;
+      }
+      const bool is_number = !is_date && format.is_iso() &&
+                             read_whole_number(text, clock.seconds) && !std::isinf(clock.seconds);
       take_clock(column, text, clock, is_date, is_number);
       break;
     }
     case Reads::kNothing:
     case Reads::kTargetByLabel:
-    case Reads::kTwice:
+    case Reads::kBoth:
       break;
   }
 }
@@ -213,7 +226,7 @@ bool TableRows::take_number(std::size_t column, const FieldReader& reader, std::
   if (!read_whole_number(text, value)) {
     std::string remedy;
     if (has_decimal_comma(text)) {
-      remedy = "; write it with a decimal point, and thousands without a separator";
+      remedy = "; " + source_.remedy_for_comma(known_ != nullptr);
     } else if (known_ != nullptr && reads == Reads::kNumber) {
       remedy = remedy_for_text(reader);
     } else if (known_ == nullptr && reads == Reads::kNumber) {
@@ -313,11 +326,16 @@ void TableRows::take_clock(std::size_t column, std::string_view text, const Cloc
   else if (!times_are_dates_ && (is_date || is_number))
     times_are_dates_ = is_date;
   if (!times_are_dates_ || (*times_are_dates_ ? !is_date : !is_number)) {
-    row_problem(column, std::string("expected ") +
-                            (!times_are_dates_   ? "a number or an ISO 8601 date or date and time"
-                             : *times_are_dates_ ? "an ISO 8601 date or date and time"
-                                                 : "a number") +
-                            ", got " + quote_text(text));
+    const DateFormat& format = *date_formats_[column];
+    const std::string likely = known_ == nullptr ? likely_date_format(text) : "";
+    row_problem(column,
+                "expected " +
+                    (!times_are_dates_ && format.is_iso() ? "a number or " : std::string()) +
+                    (times_are_dates_.value_or(true) ? format.expected() : "a number") + ", got " +
+                    quote_text(text) +
+                    (likely.empty() || !times_are_dates_.value_or(true)
+                         ? ""
+                         : "; set \"date_format\", to " + quote_text(likely) + " perhaps"));
     return;
   }
   parsed_.times_are_dates = *times_are_dates_;
@@ -343,7 +361,7 @@ void TableRows::check_label_end() {
 void TableRows::decide_target(std::size_t column, FieldReader& reader, std::string_view text) {
   double value = 0;
   const bool is_finite = read_whole_number(text, value);
-  // A number with a fraction is no class; the loss then says what it needs.
+  // A number with a fraction is no class; the loss then reports its requirement.
   const bool stands_for_class =
       is_finite && std::floor(value) == value &&
       !request_.takes(layout_.targets[reader.part].name, TargetKind::kNumbers);

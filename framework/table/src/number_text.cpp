@@ -127,6 +127,14 @@ bool read_whole_number(std::string_view text, double& value) {
   return error == std::errc();
 }
 
+char* write_number(char* text, double value) {
+  const double magnitude = std::abs(value);
+  const bool is_plain = magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16);
+  return std::to_chars(text, text + 32, value,
+                       is_plain ? std::chars_format::fixed : std::chars_format::scientific)
+      .ptr;
+}
+
 bool normalize_integer(std::string_view& text) {
   std::size_t i = !text.empty() && text.front() == '-' ? 1 : 0;
   const std::size_t first = i;
@@ -147,7 +155,8 @@ bool normalize_integer(std::string_view& text) {
   return true;
 }
 
-bool read_time(std::string_view text, double& seconds, std::int64_t* finer, double* ahead) {
+bool read_time(std::string_view text, double& seconds, std::int64_t* finer, double* ahead,
+               bool* has_zone) {
   std::size_t at = 0;
   int year = 0;
   int month = 0;
@@ -159,6 +168,10 @@ bool read_time(std::string_view text, double& seconds, std::int64_t* finer, doub
     return false;
   }
   const double date = static_cast<double>(days_from_civil(year, month, day)) * 86400;
+  if (ahead != nullptr)
+    *ahead = 0;
+  if (has_zone != nullptr)
+    *has_zone = false;
   if (at == text.size()) {
     seconds = date;
     return true;
@@ -190,6 +203,8 @@ bool read_time(std::string_view text, double& seconds, std::int64_t* finer, doub
         *finer = *finer * 10 + (first + i < at ? text[first + i] - '0' : 0);
     }
   }
+  if (has_zone != nullptr)
+    *has_zone = at < text.size();
   double offset = 0;
   // 60 is a leap second.
   if (hour > 23 || minute > 59 || second > 60 || !read_zone(text, at, offset) || at != text.size())

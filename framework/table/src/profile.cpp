@@ -35,7 +35,7 @@ class TextCounts {
   bool is_complete() const { return is_complete_; }
   std::int64_t size() const { return texts_.size(); }
 
-  /// What it has counted by now is kept as an example.
+  /// Keeps the counts so far as an example.
   void give_up() {
     is_complete_ = false;
     examples_ = frequent();
@@ -80,15 +80,15 @@ bool is_padded(std::string_view text) {
 
 class ColumnCounter {
  public:
-  void add(std::string_view text) {
+  void add(std::string_view text, const DateFormat& dates) {
     double number = 0;
-    double time = 0;
+    DateFormat::Time time;
     if (read_whole_number(text, number) && std::isfinite(number)) {
       add_number(number);
       profile_.padded += is_padded(text) ? 1 : 0;
-    } else if (read_time(text, time)) {
+    } else if (dates.read(text, time)) {
       ++profile_.dates;
-      profile_.times += std::fmod(time, kSecondsOfDay) != 0 ? 1 : 0;
+      profile_.times += std::fmod(time.seconds + time.ahead, kSecondsOfDay) != 0 ? 1 : 0;
       is_rising_ = false;
     } else {
       is_rising_ = false;
@@ -148,8 +148,12 @@ class ColumnCounter {
 class ProfileSink final : public RowSink {
  public:
   ProfileSink(const TableSource& source, std::size_t columns,
-              const std::vector<std::string>& missing_values)
-      : RowSink(columns), source_(source), missing_values_(missing_values), counters_(columns) {
+              const std::vector<std::string>& missing_values, const DateFormat& dates)
+      : RowSink(columns),
+        source_(source),
+        missing_values_(missing_values),
+        dates_(dates),
+        counters_(columns) {
     std::fill(wants_.begin(), wants_.end(), Wants::kText);
   }
 
@@ -172,7 +176,7 @@ class ProfileSink final : public RowSink {
     if (std::find(missing_values_.begin(), missing_values_.end(), value) != missing_values_.end()) {
       counters_[column].add_missing();
     } else {
-      counters_[column].add(value);
+      counters_[column].add(value, dates_);
     }
   }
   void do_missing(std::size_t column) override { counters_[column].add_missing(); }
@@ -183,20 +187,22 @@ class ProfileSink final : public RowSink {
 
   const TableSource& source_;
   const std::vector<std::string>& missing_values_;
+  const DateFormat& dates_;
   std::vector<ColumnCounter> counters_;
   std::int64_t rows_ = 0;
 };
 
 }  // namespace
 
-TableProfile profile_table(TableSource& source, const std::vector<std::string>& missing_values) {
+TableProfile profile_table(TableSource& source, const std::vector<std::string>& missing_values,
+                           const DateFormat& dates) {
   const TableColumns& columns = source.columns();
   const auto count = static_cast<std::int64_t>(columns.names.size());
   if (count > kMostColumns) {
-    throw DataError(columns.place + ": there are " + std::to_string(count) + " columns; at most " +
-                    std::to_string(kMostColumns) + " can be read");
+    throw DataError(columns.place + ": expected at most " + std::to_string(kMostColumns) +
+                    " columns, got " + std::to_string(count));
   }
-  ProfileSink sink(source, columns.names.size(), missing_values);
+  ProfileSink sink(source, columns.names.size(), missing_values, dates);
   source.read(sink);
   return sink.finish(columns);
 }

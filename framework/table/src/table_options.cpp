@@ -3,6 +3,8 @@
 #include <string_view>
 #include <utility>
 
+#include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 #include <treadle/table/table_options.h>
 
 namespace treadle::table {
@@ -48,7 +50,66 @@ TargetOption target_option(const Config& config, const Json& value) {
   return target;
 }
 
+DateFormat date_format(const Config& config, const Json& format,
+                       const std::optional<TimeZone>& zone, Ambiguous ambiguous) {
+  if (!format.is_string())
+    config.fail("date_format", "must be a format, or an object from column to format");
+  try {
+    return DateFormat(format.get<std::string>(), zone, ambiguous);
+  } catch (const UsageError& error) {
+    config.fail("date_format", error.what());
+  }
+}
+
+std::optional<TimeZone> time_zone(const Config& config) {
+  if (!config.has("timezone"))
+    return std::nullopt;
+  try {
+    return TimeZone::load(config.get<std::string>("timezone"));
+  } catch (const UsageError& error) {
+    config.fail("timezone", error.what());
+  }
+}
+
 }  // namespace
+
+void TableOptions::set_dates(const Config& config) {
+  for (const char* key : {"date_format", "timezone"}) {
+    if (config.has(key) && dates.empty() && !time)
+      unused_date_key = key;
+  }
+  const std::optional<TimeZone> zone = time_zone(config);
+  if (config.has("ambiguous") && !zone)
+    config.fail("ambiguous", "has no effect without \"timezone\"");
+  const auto rule = config.get_or<std::string>("ambiguous", "error");
+  const Ambiguous ambiguous = rule == "earliest" ? Ambiguous::kEarliest
+                              : rule == "latest" ? Ambiguous::kLatest
+                                                 : Ambiguous::kError;
+  const Json formats = config.has("date_format") ? config.json()["date_format"] : Json("iso8601");
+  const bool is_by_column = formats.is_object();
+  date_format =
+      table::date_format(config, is_by_column ? Json("iso8601") : formats, zone, ambiguous);
+  if (!is_by_column)
+    return;
+  std::vector<ColumnName> known = dates;
+  for (const std::optional<ColumnName>& column : {time, label_end}) {
+    if (column)
+      known.push_back(*column);
+  }
+  for (const auto& [column, format] : formats.items()) {
+    if (std::find(known.begin(), known.end(), ColumnName(column)) == known.end()) {
+      config.fail("date_format",
+                  "names " + quote_text(column) +
+                      ", which is none of the columns of \"dates\", \"time\" and \"label_end\"");
+    }
+    date_formats.emplace(column, table::date_format(config, format, zone, ambiguous));
+  }
+}
+
+const DateFormat& TableOptions::date_format_of(const std::string& column) const {
+  const auto found = date_formats.find(column);
+  return found == date_formats.end() ? date_format : found->second;
+}
 
 TableOptions::TableOptions(const Config& config) : in_memory(config.get_or("in_memory", true)) {
   const Json& json = config.json();
@@ -85,9 +146,17 @@ TableOptions::TableOptions(const Config& config) : in_memory(config.get_or("in_m
     if (config.has(key))
       *column = column_name(json[key]);
   }
+  for (const auto& [key, column] : roles) {
+    if (*column && !in_memory && column != &weight) {
+      config.fail(key,
+                  "has no effect with \"in_memory\": false: rows that are read in order have "
+                  "no groups and no times; leave the column out of \"columns\"");
+    }
+  }
   if (label_end && !time)
     config.fail("label_end",
                 "has no effect without \"time\", the column with the time of each row");
+  set_dates(config);
   if (config.has("missing")) {
     const auto name = config.get<std::string>("missing");
     const auto* const found = std::find_if(kMissingNames.begin(), kMissingNames.end(),

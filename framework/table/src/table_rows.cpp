@@ -35,7 +35,7 @@ RowSink::Wants wants_of(Reads reads) {
     case Reads::kTargetClass:
     case Reads::kTargetByLabel:
     case Reads::kGroup:
-    case Reads::kTwice:
+    case Reads::kBoth:
       break;
   }
   return RowSink::Wants::kText;
@@ -61,11 +61,13 @@ TableRows::TableRows(const TableSource& source, const RowPlan& plan)
   if (known_ != nullptr)
     parsed_.group_names = LabelDictionary(known_->groups);
   make_parts();
+  for (const std::string& name : names_)
+    date_formats_.push_back(&options_.date_format_of(name));
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     fields_[i] = reader_for(plan.fields.entries[i]);
     if (plan.fields.second[i].use != Use::kNone) {
       twice_[i] = {fields_[i], reader_for(plan.fields.second[i])};
-      fields_[i].reads = Reads::kTwice;
+      fields_[i].reads = Reads::kBoth;
     }
     settle_place(i);
   }
@@ -84,6 +86,8 @@ void TableRows::make_parts() {
     std::size_t& width = features[i].is_category ? parsed_.categories[features[i].port].width
                                                  : parsed_.numbers[features[i].port].width;
     parsed_.places.push_back(width);
+    if (features[i].is_category)
+      parsed_.category_places.push_back({i, features[i].port, width});
     widths_.push_back(features[i].inputs().size());
     width += widths_.back();
     for (const std::string& name : features[i].calendar)
@@ -163,6 +167,7 @@ ParsedRows TableRows::take_rows() {
   parsed_.group_names = std::move(taken.group_names);
   parsed_.has_missing = taken.has_missing;
   parsed_.places = taken.places;
+  parsed_.category_places = taken.category_places;
   parsed_.times_are_dates = taken.times_are_dates;
   const auto make_like = [](auto& parts, const auto& others) {
     parts.resize(others.size());
@@ -243,7 +248,7 @@ void TableRows::do_missing(std::size_t column) {
   switch (fields_[column].reads) {
     case Reads::kNothing:
       return;
-    case Reads::kTwice:
+    case Reads::kBoth:
       take_missing(column, twice_[column].first, "");
       take_missing(column, twice_[column].second, "");
       return;
@@ -258,8 +263,7 @@ void TableRows::do_number(std::size_t column, double value) {
   if (std::isnan(value))
     return do_missing(column);
   std::array<char, 32> text;
-  const char* const end = std::to_chars(text.begin(), text.end(), value).ptr;
-  take(column, std::string_view(text.begin(), end));
+  take(column, std::string_view(text.begin(), write_number(text.data(), value)));
 }
 
 void TableRows::do_integer(std::size_t column, std::int64_t value) {

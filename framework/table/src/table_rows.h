@@ -41,11 +41,13 @@ class TableRows final : public RowSink {
   TableRows(const TableSource& source, const RowPlan& plan);
   ~TableRows() override;
 
-  /// What was read. Throws DataError with the first bad rows and the number of the others.
+  /// The rows so far. Throws DataError with the first bad rows and the number of the others.
   ParsedRows finish();
   /// The rows read since the last call, without their dictionaries, which go on growing; throws as
   /// finish() does.
   ParsedRows take_rows();
+  /// The dictionaries that take_rows() leaves here.
+  const ParsedRows& so_far() const { return parsed_; }
 
  private:
   /// The place of a cell's value: in the current row of a port or target.
@@ -56,11 +58,7 @@ class TableRows final : public RowSink {
     std::size_t feature = 0;  // of a feature: which one
   };
   /// A time as text or as a Timestamp.
-  struct Clock {
-    double seconds = 0;
-    std::int64_t finer = 0;  // nine digits behind the microseconds
-    double ahead = 0;
-  };
+  using Clock = DateFormat::Time;
 
   void do_begin_row() override;
   void do_text(std::size_t column, std::string_view value) override { take(column, value); }
@@ -120,11 +118,12 @@ class TableRows final : public RowSink {
   const std::vector<std::string>& names_;
   const TableDescription* const known_;
   std::vector<FieldReader> fields_;
+  std::vector<const DateFormat*> date_formats_;  // per column
   std::vector<std::pair<FieldReader, FieldReader>> twice_;  // per column, where it has two uses
   // Per feature: the calendar's parts that a date becomes, and how many numbers that are.
   std::vector<std::vector<const CalendarFeature*>> calendars_;
   std::vector<std::size_t> widths_;
-  std::vector<Reads> target_reads_;  // per target; empty: there are none
+  std::vector<Reads> target_reads_;  // per target; empty: none
   bool copies_ = false;              // every column in use is a plain number
 
   // The current row; it counts once it has ended well. RowSink::rows_ has its ports, then targets.

@@ -21,6 +21,10 @@ void TableSource::read(RowSink& sink) {
   }
 }
 
+std::string TableSource::do_remedy_for_comma(bool /*is_trained*/) const {
+  return "write it with a decimal point, and thousands without a separator";
+}
+
 std::vector<std::string> numbered_columns(std::size_t count) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < count; ++i)

@@ -99,7 +99,10 @@ TEST_F(CsvColumns, AMissingDateIsMissingInAllItBecomes) {
 TEST_F(CsvColumns, WhatIsNoDateIsRefusedWithItsLine) {
   EXPECT_EQ(error("day,y\n2020-01-01,2\n31/12/2020,4\n", {{"dates", {"day"}}}),
             "x.csv:3: column \"day\": expected an ISO 8601 date or date and time, got "
-            "\"31/12/2020\"; list the column in \"categorical\" instead");
+            "\"31/12/2020\"; set \"date_format\", to \"%d/%m/%Y\" perhaps");
+  EXPECT_EQ(error("day,y\n2020-01-01,2\nMonday,4\n", {{"dates", {"day"}}}),
+            "x.csv:3: column \"day\": expected an ISO 8601 date or date and time, got "
+            "\"Monday\"; list the column in \"categorical\" instead");
   EXPECT_THAT(error("day,y\n2020-01-01,2\n", {{"dates", {"day"}}, {"categorical", {"day"}}}),
               HasSubstr("in \"categorical\" and in \"dates\""));
   EXPECT_THAT(error("day,y\n2020-01-01,2\n", {{"dates", {"y"}}}),

@@ -14,15 +14,20 @@ namespace {
 using Json = nlohmann::json;
 
 /// Documents that a stranger's table is given to.
-const std::array<Json, 3>& readings() {
-  static const std::array<Json, 3> all{
+const std::array<Json, 4>& readings() {
+  static const std::array<Json, 4> all{
       Json::object(),
       Json{{"header", false}, {"separator", ";"}, {"target", 0}, {"missing", "nan"}},
       Json{{"target", Json::array({{{"name", "t"}, {"columns", {0}}, {"kind", "classes"}}})},
            {"categorical", {1}},
            {"time", 2},
            {"group", 3},
-           {"missing", "drop_row"}}};
+           {"missing", "drop_row"}},
+      Json{{"separator", ";"},
+           {"decimal", ","},
+           {"thousands", "."},
+           {"encoding", "windows-1252"},
+           {"missing", "nan"}}};
   return all;
 }
 

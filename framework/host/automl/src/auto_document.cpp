@@ -90,6 +90,8 @@ Json data_of(const TableReading& table, Json data) {
   if (const auto dates = table.columns_of(ColumnUse::kDate); !dates.empty()) {
     data["dates"] = columns_in(dates);
     data["calendar"] = calendar_of(table);
+  } else {
+    data.erase("date_format");  // of dates that are left out
   }
   if (table.has_other_marks)
     data["missing_values"] = table.missing_values;

@@ -49,7 +49,7 @@ inline constexpr double kPowersOfTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e
 }  // namespace detail
 
 /// Reads the finite number that [begin, end) is as a whole, "+" allowed. False for anything else,
-/// "inf" and "nan" among it. What is too large for a double gives infinity, what is too small 0.
+/// "inf" and "nan" among it. A number too large for a double gives infinity, one too small 0.
 bool read_whole_number(std::string_view text, double& value);
 
 /// Bytes that must be readable behind a text given to read_number().
@@ -109,6 +109,10 @@ inline constexpr int kReadAhead = 8;
   return read_whole_number(std::string_view(begin, p), value) ? p : nullptr;
 }
 
+/// The shortest text that reads back as the same number, with an exponent where Python writes one:
+/// 0.0001, 1e-05, 1e+16. Up to 32 bytes at `text`; returns their end.
+char* write_number(char* text, double value);
+
 /// Whether the text is an integer, in which case `text` loses a fraction of zeros: "3.0" and "3"
 /// are one label.
 bool normalize_integer(std::string_view& text);
@@ -116,8 +120,8 @@ bool normalize_integer(std::string_view& text);
 /// Seconds since 1970-01-01T00:00:00Z of an ISO 8601 date or date and time ("2016-07-01",
 /// "2016-07-01 00:15", "2016-07-01T00:15:30.5+02:00"; without a zone: UTC), or false. `finer`: the
 /// first nine digits behind those of the microseconds, which a double cannot tell apart. `ahead`:
-/// how many seconds the clock is ahead of UTC.
+/// how many seconds the clock is ahead of UTC. `has_zone`: the text states that.
 bool read_time(std::string_view text, double& seconds, std::int64_t* finer = nullptr,
-               double* ahead = nullptr);
+               double* ahead = nullptr, bool* has_zone = nullptr);
 
 }  // namespace treadle::table

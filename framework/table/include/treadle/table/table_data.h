@@ -73,6 +73,7 @@ class TableData : public DataProvider {
 
 /// Reads the source and counts what is in each column. Memory: the different texts of a column, up
 /// to 65536, and those of a column of numbers up to 1024. Throws DataError where it is no table.
-TableProfile profile_table(TableSource& source, const std::vector<std::string>& missing_values);
+TableProfile profile_table(TableSource& source, const std::vector<std::string>& missing_values,
+                           const DateFormat& dates = DateFormat());
 
 }  // namespace treadle::table

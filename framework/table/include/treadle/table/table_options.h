@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
+#include <treadle/table/date_format.h>
 
 /// Tables as data: the meaning of columns and values, whatever file or database they come from.
 namespace treadle::table {
@@ -49,6 +50,12 @@ struct TableOptions {
   std::optional<ColumnName> group;
   std::optional<ColumnName> time;
   std::optional<ColumnName> label_end;
+  /// The format of dates, times and ends of labels, but for the columns of `date_formats`.
+  DateFormat date_format;
+  std::map<std::string, DateFormat> date_formats;
+  /// The parameter of dates that is given although no column has dates: an error where rows are
+  /// read, not where a table is described. Empty: none.
+  std::string unused_date_key;
   Missing missing = Missing::kError;
   bool drops_rows_without_target = false;  ///< whatever `missing` is
   /// Categories and missing values that the training data lacks are missing values, not errors.
@@ -56,6 +63,11 @@ struct TableOptions {
   std::vector<std::string> missing_values = {"", "NA", "NaN", "nan", "null", "?"};
   /// False: rows are read anew in each pass, in order; only a part is in memory at once.
   bool in_memory = true;
+
+  const DateFormat& date_format_of(const std::string& column) const;
+
+ private:
+  void set_dates(const Config& config);
 };
 
 }  // namespace treadle::table

@@ -23,7 +23,7 @@ struct TableColumns {
   /// where a parameter names them.
   std::vector<std::string> keys;
   /// The message of a table without rows.
-  std::string no_rows = "there is no row";
+  std::string no_rows = "the table has no row";
 };
 
 /// At most so many columns are read.
@@ -42,7 +42,7 @@ std::vector<std::string> numbered_columns(std::size_t count);
 /// was found. One thread, but const functions are thread-safe once columns() has returned.
 class TableSource {
  public:
-  /// A place between two rows. What the numbers mean is the source's affair.
+  /// A place between two rows. The source decides what the numbers mean.
   struct Bookmark {
     std::int64_t position = 0;  ///< such as the line
     std::int64_t offset = 0;    ///< such as the byte in the file
@@ -56,8 +56,8 @@ class TableSource {
   /// Valid as long as the source. Opens it when called first.
   const TableColumns& columns();
 
-  /// Gives the sink, which has columns().names.size() columns, up to `rows` more rows; false when
-  /// there are none behind them. A row given as a bad one counts.
+  /// Gives the sink, which has columns().names.size() columns, up to `rows` more rows; false at
+  /// the end of the table. A row given as a bad one counts.
   bool read(RowSink& sink, std::int64_t rows) { return do_read(sink, rows); }
   /// All that are left.
   void read(RowSink& sink);
@@ -73,9 +73,14 @@ class TableSource {
   std::string shown() const { return do_shown(); }
   /// The place of a row in messages: "iris.csv:17", "sales.parquet, row 17".
   std::string place_of(std::int64_t position) const { return do_place_of(position); }
+  /// The advice for a number with a decimal comma; `is_trained`: a trained model reads it.
+  std::string remedy_for_comma(bool is_trained) const { return do_remedy_for_comma(is_trained); }
   /// 32 hex digits over what can be read: equal for equal files. SourceHash, where no row is left
   /// out.
   std::string hash() const { return do_hash(); }
+
+ protected:
+  virtual std::string do_remedy_for_comma(bool is_trained) const;
 
  private:
   virtual TableColumns do_open() = 0;
