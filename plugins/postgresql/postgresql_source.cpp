@@ -95,7 +95,7 @@ table::TableColumns PostgresqlSource::do_open() {
   columns.names = names_;
   columns.keys = keys_;
   columns.place = do_shown();
-  columns.no_rows = do_shown() + ": there is no row";
+  columns.no_rows = do_shown() + ": no rows; look at its conditions";
   return columns;
 }
 
@@ -274,7 +274,7 @@ bool PostgresqlSource::do_read(RowSink& sink, std::int64_t rows) {
       const std::int64_t next = rows_.position();
       const std::string trail = rows_.trail();
       patiently([&] {
-        // A new connection knows nothing of the cursor.
+        // A new connection has no cursor.
         if (std::exchange(was_lost, true))
           go_on(next, trail);
         else

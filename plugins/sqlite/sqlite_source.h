@@ -15,7 +15,7 @@
 
 namespace treadle::sqlite {
 
-/// What a source reads: a query, or a table, in a database.
+/// The query or table that a source reads, and its database.
 struct SqliteQuery {
   std::filesystem::path path;
   table::QueryOptions options;
