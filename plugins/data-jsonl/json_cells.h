@@ -54,7 +54,7 @@ class JsonCells {
   bool end_in_list(char bracket);
 
   std::string sentence_;
-  std::string path_;                  // of the current cell
+  std::string path_;                 // of the current cell
   std::vector<std::size_t> lengths_;  // of path_, in each object that is open
   std::string list_;                  // what has been read of a list
   std::size_t depth_ = 0;             // of lists and of objects within them
