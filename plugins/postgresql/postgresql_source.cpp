@@ -264,11 +264,8 @@ bool PostgresqlSource::do_read(RowSink& sink, std::int64_t rows) {
   for (; rows > 0 && count_ > 0; --rows) {
     const std::int64_t position = rows_.position();
     give_row(sink, next_++);
-    if (!rows_.end_row())
-      throw DataError(do_place_of(position) + ": has the same value of \"order_by\" (" +
-                      quoted_list(keys_) +
-                      ") as the row before it, so the order of the two is not certain; add columns "
-                      "to \"order_by\" until no two rows are the same in all of them");
+    if (const auto order = rows_.end_row(); order != table::QueryRows::Order::kCertain)
+      table::expect_certain_order(order, do_place_of(position), keys_);
     if (next_ == count_) {
       bool was_lost = false;
       const std::int64_t next = rows_.position();
