@@ -85,6 +85,12 @@ TableOptions::TableOptions(const Config& config) : in_memory(config.get_or("in_m
     if (config.has(key))
       *column = column_name(json[key]);
   }
+  for (const auto& [key, column] : roles) {
+    if (*column && !in_memory && column != &weight) {
+      config.fail(key, "has no effect with \"in_memory\": false: rows that are read in order have "
+                       "no groups and no times; leave the column out of \"columns\"");
+    }
+  }
   if (label_end && !time)
     config.fail("label_end",
                 "has no effect without \"time\", the column with the time of each row");

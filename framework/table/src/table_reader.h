@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ class TableReading {
   /// Tensors of the rows that a TableRows with plan() has read. Throws DataError where they are no
   /// data: there are none, or one class only.
   Table finish(ParsedRows rows) const;
+  /// What finish() says of a table whose `rows` rows went away piece by piece: its description and
+  /// spec, without a row. `last` has the dictionaries.
+  Table describe(ParsedRows last, std::int64_t rows) const;
 
  private:
   TableSource& source_;

@@ -84,6 +84,8 @@ void TableRows::make_parts() {
     std::size_t& width = features[i].is_category ? parsed_.categories[features[i].port].width
                                                  : parsed_.numbers[features[i].port].width;
     parsed_.places.push_back(width);
+    if (features[i].is_category)
+      parsed_.category_places.push_back({i, features[i].port, width});
     widths_.push_back(features[i].inputs().size());
     width += widths_.back();
     for (const std::string& name : features[i].calendar)
@@ -163,6 +165,7 @@ ParsedRows TableRows::take_rows() {
   parsed_.group_names = std::move(taken.group_names);
   parsed_.has_missing = taken.has_missing;
   parsed_.places = taken.places;
+  parsed_.category_places = taken.category_places;
   parsed_.times_are_dates = taken.times_are_dates;
   const auto make_like = [](auto& parts, const auto& others) {
     parts.resize(others.size());

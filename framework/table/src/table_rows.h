@@ -46,6 +46,8 @@ class TableRows final : public RowSink {
   /// The rows read since the last call, without their dictionaries, which go on growing; throws as
   /// finish() does.
   ParsedRows take_rows();
+  /// The dictionaries that take_rows() leaves here.
+  const ParsedRows& so_far() const { return parsed_; }
 
  private:
   /// The place of a cell's value: in the current row of a port or target.
