@@ -125,7 +125,8 @@ std::string PostgresqlConnection::without_secrets(std::string text) const {
 }
 
 void PostgresqlConnection::fail(const std::string& words, std::string_view remedy) const {
-  throw StorageError(name_ + ": " + without_secrets(one_line(words)) + std::string(remedy));
+  throw StorageError(name_ + ": " + plain_text(without_secrets(one_line(words))) +
+                     std::string(remedy));
 }
 
 std::string PostgresqlConnection::words_of_connection() const {

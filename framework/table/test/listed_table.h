@@ -39,7 +39,8 @@ class ListedSource final : public TableSource {
   bool do_read(RowSink& sink, std::int64_t rows) override {
     const auto end = static_cast<std::int64_t>(table_->rows.size());
     while (rows > 0 && next_ < end) {
-      const std::int64_t count = table_->by_column ? std::min<std::int64_t>({3, rows, end - next_}) : 1;
+      const std::int64_t count =
+          table_->by_column ? std::min<std::int64_t>({3, rows, end - next_}) : 1;
       if (table_->by_column)
         give_chunk(sink, count);
       else

@@ -118,11 +118,10 @@ TEST(TableData, ListsTheFirstFiveBadRowsWithTheirPlaces) {
 }
 
 TEST(TableData, KeepsTextsOfTheRowsThatStayed) {
-  ListedData data({{"id", "a", "y"},
-                   {{std::string("p"), 1.0, 0.5},
-                    {std::string("q"), {}, 0.5},
-                    {std::int64_t{7}, 2.5, 0.5}}},
-                  {{"columns", {"a"}}, {"missing", "drop_row"}});
+  ListedData data(
+      {{"id", "a", "y"},
+       {{std::string("p"), 1.0, 0.5}, {std::string("q"), {}, 0.5}, {std::int64_t{7}, 2.5, 0.5}}},
+      {{"columns", {"a"}}, {"missing", "drop_row"}});
   data.open({});
 
   EXPECT_THAT(data.ask<SourceColumns>()->texts({"id", "a"}),

@@ -24,7 +24,9 @@ Listed mixed(std::size_t rows) {
     const bool is_last = row + 1 == rows;
     table.rows.push_back({is_last ? 0.1 : static_cast<double>(random.below(1000)),
                           row % 7 == 3 ? Cell() : Cell(random.uniform() < 0.5 ? 0.25 : 0.75),
-                          std::string(is_last ? "a" : row % 2 == 0 ? "red" : "blue"),
+                          std::string(is_last        ? "a"
+                                      : row % 2 == 0 ? "red"
+                                                     : "blue"),
                           static_cast<double>(row % 3),
                           std::int64_t{static_cast<std::int64_t>(row % 5)}});
   }
@@ -133,13 +135,15 @@ TEST(StreamedTable, NoticesRowsThatChangeUnderTheRun) {
 }
 
 TEST(StreamedTable, RefusesWhatATableInMemoryRefuses) {
-  for (const auto& [change, message] : std::vector<std::pair<std::function<void(Listed&)>, std::string>>{
+  for (const auto& [change, message] :
+       std::vector<std::pair<std::function<void(Listed&)>, std::string>>{
            {[](Listed& table) { table.rows.clear(); }, "the list: there is no row"},
            {[](Listed& table) {
               for (auto& row : table.rows)
                 row[4] = std::int64_t{1};
             },
-            "the list: target \"class\" has one class only (\"1\"); a classifier needs at least two"},
+            "the list: target \"class\" has one class only (\"1\"); a classifier needs at least "
+            "two"},
            {[](Listed& table) {
               for (auto& row : table.rows)
                 row[3] = 0.0;

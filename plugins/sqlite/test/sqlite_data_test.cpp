@@ -258,6 +258,39 @@ TEST_F(SqliteRows, ATruncatedDatabaseIsAnErrorWithTheRow) {
   EXPECT_THAT(error_of({{"table", "t"}}), HasSubstr("database disk image is malformed"));
 }
 
+// A page of a tree whose first child is another one's: SQLite alone would give its rows twice, and
+// with more such pages without an end.
+TEST_F(SqliteRows, PagesThatAreLinkedTwiceEndTheReading) {
+  for (const std::string key : {"INTEGER PRIMARY KEY", "INT"}) {
+    std::filesystem::remove(path_);
+    by_hand("PRAGMA page_size = 512; CREATE TABLE t (id " + key +
+            ", x, y); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)"
+            " INSERT INTO t SELECT i, i, i FROM n");
+    const long root = 512L * (std::stol(by_hand("SELECT rootpage FROM sqlite_master")) - 1);
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    const auto bytes = [&](long at, long count) {
+      std::string read(static_cast<std::size_t>(count), ' ');
+      file.seekg(at);
+      file.read(read.data(), count);
+      return read;
+    };
+    // "The Database File Format", 1.6: the pointers to the cells of an interior page begin at byte
+    // 12, and a cell begins with the number of its child.
+    const auto cell = [&](long number) {
+      const std::string pointer = bytes(root + 12 + 2 * number, 2);
+      return root + 256 * static_cast<unsigned char>(pointer[0]) +
+             static_cast<unsigned char>(pointer[1]);
+    };
+    const std::string first = bytes(cell(0), 4);
+    file.seekp(cell(1));
+    file << first;
+    file.close();
+
+    EXPECT_THAT(error_of({{"table", "t"}}),
+                HasSubstr("than the row before it, so the database or an index of it is damaged"));
+  }
+}
+
 TEST_F(SqliteRows, ALockIsWaitedFor) {
   given_houses();
   sqlite3* writer = nullptr;

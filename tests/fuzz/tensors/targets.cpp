@@ -10,6 +10,9 @@ std::span<const Target> targets() {
       Target{"state-folder", state_folder},
       Target{"csv", csv},
       Target{"jsonl", jsonl},
+#ifdef TREADLE_FUZZ_SQLITE
+      Target{"sqlite", sqlite},
+#endif
       Target{"npy", npy},
       Target{"texts", texts},
       Target{"tokenizer", tokenizer},
