@@ -80,7 +80,7 @@ table::TableColumns SqliteSource::do_open() {
   columns.names = names_;
   columns.keys = keys_;
   columns.place = do_shown();
-  columns.no_rows = do_shown() + ": no rows; look at its conditions";
+  columns.no_rows = "no rows; look at the table, or at the conditions of the query";
   return columns;
 }
 

@@ -224,7 +224,7 @@ TEST_F(SqliteRows, MistakesInAQueryAreErrorsInSqlitesWords) {
   EXPECT_EQ(query("DELETE FROM houses RETURNING id"),
             "DB, the query: changes the database; write one SELECT");
   EXPECT_EQ(query("SELECT id, area, price FROM houses WHERE 0"),
-            "DB, the query: no rows; look at its conditions");
+            "DB, the query: no rows; look at the table, or at the conditions of the query");
   EXPECT_EQ(by_hand("SELECT count(*) FROM houses"), "3|");
 }
 

@@ -40,13 +40,13 @@ class DatabaseFile {
 
 /// Documents that a stranger's database is given to.
 const std::array<Json, 3>& documents_of_databases() {
-  static const std::array<Json, 3> all{
-      Json{{"table", "t"}}, Json{{"table", "t"}, {"target", "y"}, {"missing", "nan"}},
-      Json{{"query", "SELECT * FROM t WHERE a IS NOT ?1"},
-           {"parameters", {7}},
-           {"order_by", {"id"}},
-           {"categorical", {"a"}},
-           {"missing", "drop_row"}}};
+  static const std::array<Json, 3> all{Json{{"table", "t"}},
+                                       Json{{"table", "t"}, {"target", "y"}, {"missing", "nan"}},
+                                       Json{{"query", "SELECT * FROM t WHERE a IS NOT ?1"},
+                                            {"parameters", {7}},
+                                            {"order_by", {"id"}},
+                                            {"categorical", {"a"}},
+                                            {"missing", "drop_row"}}};
   return all;
 }
 
