@@ -148,7 +148,7 @@ table::TableSource::Bookmark CsvSource::do_bookmark() const {
 
 void CsvSource::fail_for_separator(std::int64_t line, const std::string& found, char other) const {
   const std::string shown = shown_separator(other);
-  // What a trained model reads is as its training data was.
+  // A trained model reads files as its training data was written.
   throw DataError(do_place_of(line) + ": " + found + "; the separator seems to be " + shown +
                   (use_ == table::SourceUse::kTrained
                        ? ", and the model reads files with " + shown_separator(options_.separator) +

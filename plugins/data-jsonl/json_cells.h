@@ -18,7 +18,7 @@ class JsonCells {
 
   virtual ~JsonCells();
 
-  /// Reads a line. The sentence that says what is wrong with it; empty: nothing is.
+  /// Reads a line. Returns the problem of the line as a sentence, or an empty text.
   std::string read(std::string_view line);
 
   bool null();
@@ -54,9 +54,9 @@ class JsonCells {
   bool end_in_list(char bracket);
 
   std::string sentence_;
-  std::string path_;                 // of the current cell
+  std::string path_;                  // of the current cell
   std::vector<std::size_t> lengths_;  // of path_, in each object that is open
-  std::string list_;                  // what has been read of a list
+  std::string list_;                  // the text of a list so far
   std::size_t depth_ = 0;             // of lists and of objects within them
   bool needs_comma_ = false;          // in the list
 };

@@ -72,8 +72,7 @@ class KeyCells final : public JsonCells {
       const auto is_inside = [&](const std::string& other) {
         return other.size() > name.size() && other.starts_with(name) && other[name.size()] == '.';
       };
-      if (has_value_[i] ||
-          std::none_of(keys_.names().begin(), keys_.names().end(), is_inside)) {
+      if (has_value_[i] || std::none_of(keys_.names().begin(), keys_.names().end(), is_inside)) {
         names.push_back(name);
       }
     }
@@ -86,7 +85,8 @@ class KeyCells final : public JsonCells {
     if (number == ColumnNumbers::kNone) {
       if (keys_.names().size() == static_cast<std::size_t>(table::kMostColumns)) {
         throw DataError(shown_ + ": the objects have more than " +
-                        std::to_string(table::kMostColumns) + " different keys; at most as many "
+                        std::to_string(table::kMostColumns) +
+                        " different keys; at most as many "
                         "columns can be read");
       }
       number = keys_.add(name);

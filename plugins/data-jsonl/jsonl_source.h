@@ -13,8 +13,9 @@ namespace treadle::jsonl {
 
 class RowCells;
 
-/// Reads a table from JSON Lines. Its columns are the keys of all lines, in the order of their first
-/// appearance, which takes a pass of its own. Positions are lines, offsets of bookmarks bytes.
+/// Reads a table from JSON Lines. Its columns are the keys of all lines, in the order of their
+/// first appearance, which takes a pass of its own. Positions are lines, offsets of bookmarks
+/// bytes.
 class JsonlSource final : public table::TableSource {
  public:
   explicit JsonlSource(std::filesystem::path path);

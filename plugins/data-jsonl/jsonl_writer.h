@@ -24,7 +24,7 @@ class JsonlWriter final : public TableWriter {
 
   std::filesystem::path path_;
   std::optional<AtomicFileWriter> file_;
-  std::vector<std::string> keys_;  // what stands before each value: {"size":
+  std::vector<std::string> keys_;  // the text before each value: {"size":
   std::string text_;               // lines to write
 };
 

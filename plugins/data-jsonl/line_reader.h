@@ -43,9 +43,9 @@ class LineReader {
   int descriptor_ = -1;
   bool at_end_of_file_ = false;
   std::vector<char> buffer_;
-  std::size_t begin_ = 0;     // of the next line in buffer_
-  std::size_t end_ = 0;       // of what has been read
-  std::int64_t offset_ = 0;   // of end_ in the file
+  std::size_t begin_ = 0;    // of the next line in buffer_
+  std::size_t end_ = 0;      // of the bytes read so far
+  std::int64_t offset_ = 0;  // of end_ in the file
   std::int64_t line_ = 0;
 };
 

@@ -61,7 +61,7 @@ void TableRows::row_problem(std::size_t column, const std::string& message) {
 }
 
 void TableRows::take(std::size_t column, std::string_view text) {
-  if (fields_[column].reads != Reads::kTwice) {
+  if (fields_[column].reads != Reads::kBoth) {
     take_as(column, fields_[column], text);
     return;
   }
@@ -139,7 +139,7 @@ void TableRows::take_as(std::size_t column, FieldReader& reader, std::string_vie
     }
     case Reads::kNothing:
     case Reads::kTargetByLabel:
-    case Reads::kTwice:
+    case Reads::kBoth:
       break;
   }
 }
@@ -343,7 +343,7 @@ void TableRows::check_label_end() {
 void TableRows::decide_target(std::size_t column, FieldReader& reader, std::string_view text) {
   double value = 0;
   const bool is_finite = read_whole_number(text, value);
-  // A number with a fraction is no class; the loss then says what it needs.
+  // A number with a fraction is no class; the loss then reports its requirement.
   const bool stands_for_class =
       is_finite && std::floor(value) == value &&
       !request_.takes(layout_.targets[reader.part].name, TargetKind::kNumbers);

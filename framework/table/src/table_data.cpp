@@ -36,8 +36,8 @@ class TableData::Contents {
   std::optional<TableDescription> description_;  // after open() or load_state()
   // After open():
   std::shared_ptr<const TableSource> source_;  // for the places of rows
-  std::optional<MatrixRows> rows_;       // where it is in memory
-  std::optional<StreamedTable> stream_;  // where it is not
+  std::optional<MatrixRows> rows_;             // where it is in memory
+  std::optional<StreamedTable> stream_;        // where it is not
   std::optional<TableTexts> texts_;
   std::optional<TableHash> hash_;
   std::optional<TableClocks> clocks_;

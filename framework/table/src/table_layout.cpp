@@ -385,7 +385,7 @@ FieldPlan plan_fields(const TableLayout& layout, const TableColumns& columns,
     const std::string& name = want.column->name;
     const auto count = std::count(names.begin(), names.end(), name);
     if (count > 1) {
-      throw DataError(place + ": there are " + std::to_string(count) + " columns " +
+      throw DataError(place + ": " + std::to_string(count) + " columns are named " +
                       quote_text(name));
     }
     if (count == 0 && !want.is_needed)

@@ -87,8 +87,9 @@ TableOptions::TableOptions(const Config& config) : in_memory(config.get_or("in_m
   }
   for (const auto& [key, column] : roles) {
     if (*column && !in_memory && column != &weight) {
-      config.fail(key, "has no effect with \"in_memory\": false: rows that are read in order have "
-                       "no groups and no times; leave the column out of \"columns\"");
+      config.fail(key,
+                  "has no effect with \"in_memory\": false: rows that are read in order have "
+                  "no groups and no times; leave the column out of \"columns\"");
     }
   }
   if (label_end && !time)

@@ -17,7 +17,7 @@ namespace {
 
 using Purpose = OpenRequest::Purpose;
 
-/// Makes tensors and a description of what was parsed.
+/// Makes tensors and a description of parsed rows.
 class TableBuilder {
  public:
   TableBuilder(TableColumns columns, std::string shown, const RowPlan& plan, ParsedRows parsed)

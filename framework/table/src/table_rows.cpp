@@ -35,7 +35,7 @@ RowSink::Wants wants_of(Reads reads) {
     case Reads::kTargetClass:
     case Reads::kTargetByLabel:
     case Reads::kGroup:
-    case Reads::kTwice:
+    case Reads::kBoth:
       break;
   }
   return RowSink::Wants::kText;
@@ -65,7 +65,7 @@ TableRows::TableRows(const TableSource& source, const RowPlan& plan)
     fields_[i] = reader_for(plan.fields.entries[i]);
     if (plan.fields.second[i].use != Use::kNone) {
       twice_[i] = {fields_[i], reader_for(plan.fields.second[i])};
-      fields_[i].reads = Reads::kTwice;
+      fields_[i].reads = Reads::kBoth;
     }
     settle_place(i);
   }
@@ -246,7 +246,7 @@ void TableRows::do_missing(std::size_t column) {
   switch (fields_[column].reads) {
     case Reads::kNothing:
       return;
-    case Reads::kTwice:
+    case Reads::kBoth:
       take_missing(column, twice_[column].first, "");
       take_missing(column, twice_[column].second, "");
       return;
@@ -261,8 +261,7 @@ void TableRows::do_number(std::size_t column, double value) {
   if (std::isnan(value))
     return do_missing(column);
   std::array<char, 32> text;
-  const char* const end = std::to_chars(text.begin(), text.end(), value).ptr;
-  take(column, std::string_view(text.begin(), end));
+  take(column, std::string_view(text.begin(), write_number(text.data(), value)));
 }
 
 void TableRows::do_integer(std::size_t column, std::int64_t value) {

@@ -67,7 +67,8 @@ StreamedTable::StreamedTable(std::unique_ptr<TableSource> source, MakeSource mak
   }
   ParsedRows last = rows.finish();
   last.dropped = dropped;
-  const bool is_weighted = reading.layout().weight && request_.purpose != OpenRequest::Purpose::kPredict;
+  const bool is_weighted =
+      reading.layout().weight && request_.purpose != OpenRequest::Purpose::kPredict;
   if (is_weighted && positions->rows() > 0 && !has_weight)
     throw DataError(source->shown() + ": every row has the weight 0");
   Table table = reading.describe(std::move(last), positions->rows());
@@ -117,8 +118,8 @@ ChunkedStream::Chunk StreamedTable::Stream::do_load(std::int64_t number, Batch& 
   Table table = reading_.finish(std::move(parsed));
   const Types& types = table_.types_;
   for (std::size_t port = 0; port < table.matrices.inputs.size(); ++port) {
-    batch.inputs.push_back(as_number(table.matrices.inputs[port],
-                                     table_.spec_.inputs[port].dtype == at::kDouble));
+    batch.inputs.push_back(
+        as_number(table.matrices.inputs[port], table_.spec_.inputs[port].dtype == at::kDouble));
   }
   for (std::size_t target = 0; target < table.matrices.targets.size(); ++target)
     batch.targets.push_back(as_number(table.matrices.targets[target], types.wide_targets[target]));

@@ -133,7 +133,7 @@ inline std::vector<double> values_of(const at::Tensor& tensor) {
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
 }
 
-/// What goes wrong.
+/// The message of an error, or "no error".
 template <typename Action>
 std::string message_of(Action&& action) {
   try {

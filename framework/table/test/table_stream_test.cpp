@@ -137,7 +137,7 @@ TEST(StreamedTable, NoticesRowsThatChangeUnderTheRun) {
 TEST(StreamedTable, RefusesWhatATableInMemoryRefuses) {
   for (const auto& [change, message] :
        std::vector<std::pair<std::function<void(Listed&)>, std::string>>{
-           {[](Listed& table) { table.rows.clear(); }, "the list: there is no row"},
+           {[](Listed& table) { table.rows.clear(); }, "the list: the table has no row"},
            {[](Listed& table) {
               for (auto& row : table.rows)
                 row[4] = std::int64_t{1};

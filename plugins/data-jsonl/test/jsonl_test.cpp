@@ -18,6 +18,7 @@
 #include <treadle/core/data/abilities/source_columns.h>
 #include <treadle/core/data/abilities/table_profile.h>
 #include <treadle/testing/data/data_contract.h>
+#include <treadle/testing/data/stream_contract.h>
 #include <treadle/testing/plugin/plugin_under_test.h>
 
 #include "jsonl_data.h"
@@ -83,10 +84,9 @@ class JsonlTest : public ::testing::Test {
   }
 
  private:
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() /
-      ("treadle-jsonl-" + std::to_string(::getpid()) + "-" +
-       ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_ = std::filesystem::temp_directory_path() /
+                                  ("treadle-jsonl-" + std::to_string(::getpid()) + "-" +
+                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(JsonlTest, ReadsNumbersBooleansAndTextByKeyInAnyOrder) {
@@ -102,8 +102,7 @@ TEST_F(JsonlTest, ReadsNumbersBooleansAndTextByKeyInAnyOrder) {
 }
 
 TEST_F(JsonlTest, FlattensNestedObjects) {
-  const auto data =
-      open(R"({"size": {"w": 1, "deep": {"h": 2}}, "y": 0.5}
+  const auto data = open(R"({"size": {"w": 1, "deep": {"h": 2}}, "y": 0.5}
 {"size": {"deep": {"h": 4}, "w": 3}, "y": 1.5})");
 
   EXPECT_THAT(names(*data), ElementsAre("size.w", "size.deep.h"));
@@ -164,7 +163,8 @@ TEST_F(JsonlTest, CountsItsColumnsForAuto) {
 }
 
 TEST_F(JsonlTest, ListsBadLinesWithTheirPlace) {
-  EXPECT_EQ(error(R"({"a": 1, "y": 2}
+  EXPECT_EQ(
+      error(R"({"a": 1, "y": 2}
 {"a": 1, "y": 2
 [1, 2]
 {"a": "one", "y": 2}
@@ -172,8 +172,8 @@ TEST_F(JsonlTest, ListsBadLinesWithTheirPlace) {
 7
 {"a": 1}
 )",
-                  {{"target", "y"}, {"task", "regression"}}),
-            R"(x.jsonl:2: is no JSON object: column 16: syntax error while parsing object - unexpected end of input; expected '}'
+            {{"target", "y"}, {"task", "regression"}}),
+      R"(x.jsonl:2: is no JSON object: column 16: syntax error while parsing object - unexpected end of input; expected '}'
 x.jsonl:3: expected an object, as {"size": 1.5, "kind": "a"}
 x.jsonl:4: column "a": expected a number, got "one"; list the column in "categorical" or the text in "missing_values"
 x.jsonl:5: has the key "a" twice
@@ -200,10 +200,26 @@ TEST_F(JsonlTest, SurvivesDeepNesting) {
   EXPECT_THAT(error("{\"a\": " + deep + "\n"), ::testing::HasSubstr("is no JSON object"));
 }
 
+TEST_F(JsonlTest, ReadsTheSameRowsInChunks) {
+  std::string text = "\xEF\xBB\xBF";
+  for (int row = 0; row < 20'000; ++row) {
+    text += "{\"a\": " + std::to_string(row) + ", \"y\": 0.5}" + (row % 3 == 0 ? "\r\n\n" : "\n");
+  }
+  const auto whole = open(text);
+  const auto data = open(text, {{"in_memory", false}});
+
+  std::vector<Batch> batches;
+  const auto stream = data->stream(999);
+  for (Batch batch; stream->next(batch);)
+    batches.push_back(batch);
+  EXPECT_EQ(values(Batch::join(batches).inputs[0]), values(batch(*whole).inputs[0]));
+}
+
 TEST_F(JsonlTest, ReadsLinesLongerThanAPiece) {
   const std::string text(3 << 20, 'x');
-  const auto data = open("{\"t\": \"" + text + "\", \"a\": 1, \"y\": 0.5}\n{\"t\": \"b\", \"a\": 2, \"y\": 1}",
-                         {{"columns", {"a"}}});
+  const auto data =
+      open("{\"t\": \"" + text + "\", \"a\": 1, \"y\": 0.5}\n{\"t\": \"b\", \"a\": 2, \"y\": 1}",
+           {{"columns", {"a"}}});
 
   EXPECT_THAT(values(batch(*data).inputs[0]), ElementsAre(1, 2));
   EXPECT_EQ(data->ask<SourceColumns>()->texts({"t"})[0][0], text);
@@ -230,14 +246,16 @@ TEST_F(JsonlWriterTest, WritesAnObjectPerRow) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-  EXPECT_EQ(written({{"id", Type::kInteger}, {"p", Type::kDouble}, {"f", Type::kFloat}, {"t", Type::kText}},
-                    {{std::vector<std::int64_t>{9007199254740993, -1}, std::vector<double>{0.1, kNan},
-                      std::vector<float>{0.1F, 2}, std::vector<std::string>{"a\"\n\xC3\xA9", ""}},
-                     {std::vector<std::int64_t>{3}, std::vector<double>{kInfinity},
-                      std::vector<float>{-0.5F}, std::vector<std::string>{"z"}}}),
-            "{\"id\":9007199254740993,\"p\":0.1,\"f\":0.1,\"t\":\"a\\\"\\n\xC3\xA9\"}\n"
-            "{\"id\":-1,\"p\":null,\"f\":2,\"t\":\"\"}\n"
-            "{\"id\":3,\"p\":null,\"f\":-0.5,\"t\":\"z\"}\n");
+  EXPECT_EQ(
+      written(
+          {{"id", Type::kInteger}, {"p", Type::kDouble}, {"f", Type::kFloat}, {"t", Type::kText}},
+          {{std::vector<std::int64_t>{9007199254740993, -1}, std::vector<double>{0.1, kNan},
+            std::vector<float>{0.1F, 2}, std::vector<std::string>{"a\"\n\xC3\xA9", ""}},
+           {std::vector<std::int64_t>{3}, std::vector<double>{kInfinity}, std::vector<float>{-0.5F},
+            std::vector<std::string>{"z"}}}),
+      "{\"id\":9007199254740993,\"p\":0.1,\"f\":0.1,\"t\":\"a\\\"\\n\xC3\xA9\"}\n"
+      "{\"id\":-1,\"p\":null,\"f\":2,\"t\":\"\"}\n"
+      "{\"id\":3,\"p\":null,\"f\":-0.5,\"t\":\"z\"}\n");
 }
 
 TEST_F(JsonlWriterTest, WritesWhatTheReaderReadsBack) {
@@ -311,14 +329,25 @@ namespace treadle::testing {
 
 INSTANTIATE_TEST_SUITE_P(
     Jsonl, DataContract,
-    ::testing::Values(
-        jsonl::jsonl_case("Classes", {{"columns", {"color", "a", "price"}}, {"target", "kind"}}),
-        jsonl::jsonl_case("Weighted", {{"columns", {"a", "color", "price"}},
-                                       {"target", "price"},
-                                       {"columns", {"a", "color"}},
-                                       {"weight", "size.w"},
-                                       {"group", "id"},
-                                       {"time", "when"}})),
+    ::testing::Values(jsonl::jsonl_case("Classes",
+                                        {{"columns", {"color", "a", "price"}}, {"target", "kind"}}),
+                      jsonl::jsonl_case("Weighted", {{"columns", {"a", "color", "price"}},
+                                                     {"target", "price"},
+                                                     {"columns", {"a", "color"}},
+                                                     {"weight", "size.w"},
+                                                     {"group", "id"},
+                                                     {"time", "when"}})),
     CaseName());
+
+INSTANTIATE_TEST_SUITE_P(JsonlInChunks, StreamContract,
+                         ::testing::Values(StreamCase{"Table",
+                                                      [] {
+                                                        return jsonl::jsonl_case(
+                                                                   "", {{"columns", {"color", "a"}},
+                                                                        {"target", "kind"},
+                                                                        {"in_memory", false}})
+                                                            .make();
+                                                      }}),
+                         CaseName());
 
 }  // namespace treadle::testing

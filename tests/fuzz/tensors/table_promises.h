@@ -11,7 +11,7 @@
 
 namespace treadle::fuzz {
 
-/// What a source of tables is held to: the file is refused in words, or the same rows are read from
+/// The promises of a source of tables: the file is refused in words, or the same rows are read from
 /// it again with the state of the training, to evaluate and to predict.
 template <typename Data, typename File>
 void read_table(nlohmann::json parameters, const File& file, std::size_t size) {

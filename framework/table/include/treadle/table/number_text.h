@@ -49,7 +49,7 @@ inline constexpr double kPowersOfTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e
 }  // namespace detail
 
 /// Reads the finite number that [begin, end) is as a whole, "+" allowed. False for anything else,
-/// "inf" and "nan" among it. What is too large for a double gives infinity, what is too small 0.
+/// "inf" and "nan" among it. A number too large for a double gives infinity, one too small 0.
 bool read_whole_number(std::string_view text, double& value);
 
 /// Bytes that must be readable behind a text given to read_number().
@@ -108,6 +108,10 @@ inline constexpr int kReadAhead = 8;
   }
   return read_whole_number(std::string_view(begin, p), value) ? p : nullptr;
 }
+
+/// The shortest text that reads back as the same number, with an exponent where Python writes one:
+/// 0.0001, 1e-05, 1e+16. Up to 32 bytes at `text`; returns their end.
+char* write_number(char* text, double value);
 
 /// Whether the text is an integer, in which case `text` loses a fraction of zeros: "3.0" and "3"
 /// are one label.
