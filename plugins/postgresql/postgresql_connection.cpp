@@ -37,10 +37,10 @@ constexpr std::array kStateRemedies{
     StateRemedy{"40P01", ""},
     StateRemedy{"53300", ""},  // too many connections
     StateRemedy{"42501", kGrant},
-    StateRemedy{"3F000", kGrant},  // there is no schema in the search path that we may see
+    StateRemedy{"3F000", kGrant},  // none in the search path that we may see
     StateRemedy{"23503", "; the study was deleted while it was worked on: begin it anew"},
-    StateRemedy{"53100", "; make room on the server's disk: what the study had is kept"},
-    StateRemedy{"53", "; the server lacks resources: what the study had is kept"},
+    StateRemedy{"53100", "; make room on the server's disk; the data before it is kept"},
+    StateRemedy{"53", "; the server lacks resources; the data before it is kept"},
     StateRemedy{"25006", "; this server, or this transaction, only reads"},
     StateRemedy{"XX", "; look at the server's log"}};
 
@@ -93,7 +93,7 @@ PostgresqlConnection::PostgresqlConnection(std::string location, std::string_vie
     : location_(std::move(location)), name_("PostgreSQL") {
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
       PQconninfoParse(location_.c_str(), nullptr), &PQconninfoFree);
-  // What libpq says about it may repeat a part of the password.
+  // The words of libpq may repeat a part of the password.
   if (options == nullptr)
     throw StorageError(std::string(parameter) +
                        " is no connection string; write postgresql://user@host/database, or "
@@ -125,7 +125,8 @@ std::string PostgresqlConnection::without_secrets(std::string text) const {
 }
 
 void PostgresqlConnection::fail(const std::string& words, std::string_view remedy) const {
-  throw StorageError(name_ + ": " + without_secrets(one_line(words)) + std::string(remedy));
+  throw StorageError(name_ + ": " + plain_text(without_secrets(one_line(words))) +
+                     std::string(remedy));
 }
 
 std::string PostgresqlConnection::words_of_connection() const {
@@ -181,7 +182,7 @@ PostgresqlConnection::Result PostgresqlConnection::wait_for_answer(const Patienc
       return last;
     // Of a script, the statement that failed is the last one.
     last = std::move(next);
-    // The answer that rows may be sent now; there is none behind it before they were.
+    // Rows may be sent now; no answer follows before they were.
     if (PQresultStatus(last.get()) == PGRES_COPY_IN)
       return last;
   }

@@ -18,7 +18,7 @@ inline constexpr Patience::Duration kLongestServerWait{0.25};
 
 /// One connection to a PostgreSQL server, which is opened when it is needed and may be lost.
 ///
-/// Every failure is a StorageError that names the server, never a password, and says what to do, or
+/// Every failure is a StorageError that names the server, never a password, and has a remedy, or
 /// Unavailable where another try may succeed. Not thread-safe.
 class PostgresqlConnection {
  public:
@@ -40,8 +40,8 @@ class PostgresqlConnection {
   /// Connects where there is no connection. `patience` limits the time that takes.
   void connect(const Patience& patience);
   /// Sends by `send`, a function of a pg_conn*, which is nonzero when it succeeded, and waits for
-  /// the last answer: rows, done, or ready to take rows. Waits `patience` at most; null: as long as
-  /// there is a connection.
+  /// the last answer: rows, done, or ready to take rows. Waits `patience` at most; null: until the
+  /// connection ends.
   template <typename Send>
   Result ask(Send&& send, const Patience* patience = nullptr) {
     if (send(connection_.get()) == 0)

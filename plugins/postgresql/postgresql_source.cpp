@@ -95,7 +95,7 @@ table::TableColumns PostgresqlSource::do_open() {
   columns.names = names_;
   columns.keys = keys_;
   columns.place = do_shown();
-  columns.no_rows = do_shown() + ": there is no row";
+  columns.no_rows = "no rows; look at the table, or at the conditions of the query";
   return columns;
 }
 
@@ -264,17 +264,14 @@ bool PostgresqlSource::do_read(RowSink& sink, std::int64_t rows) {
   for (; rows > 0 && count_ > 0; --rows) {
     const std::int64_t position = rows_.position();
     give_row(sink, next_++);
-    if (!rows_.end_row())
-      throw DataError(do_place_of(position) + ": has the same value of \"order_by\" (" +
-                      quoted_list(keys_) +
-                      ") as the row before it, so the order of the two is not certain; add columns "
-                      "to \"order_by\" until no two rows are the same in all of them");
+    if (const auto order = rows_.end_row(); order != table::QueryRows::Order::kCertain)
+      table::expect_certain_order(order, do_place_of(position), keys_);
     if (next_ == count_) {
       bool was_lost = false;
       const std::int64_t next = rows_.position();
       const std::string trail = rows_.trail();
       patiently([&] {
-        // A new connection knows nothing of the cursor.
+        // A new connection has no cursor.
         if (std::exchange(was_lost, true))
           go_on(next, trail);
         else

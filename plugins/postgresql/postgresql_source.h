@@ -15,7 +15,7 @@
 
 namespace treadle::postgresql {
 
-/// What a source reads: a query, or a table, of a database.
+/// The query or table that a source reads.
 struct PostgresqlQuery {
   std::string connection;  ///< a connection string; empty: the environment
   table::QueryOptions options;

@@ -95,9 +95,11 @@ PostgresqlServer& PostgresqlStorage::server() {
   PostgresqlServer server(location_, patience_);
   // Without the right to make tables, those that are there can be used.
   if (!server.run("SELECT to_regclass('treadle_schema')").at(0).at(0)) {
-    const std::string version = sql_text(kSchemaVersion);
-    server.run_script(std::string(kTablesScript) + "INSERT INTO treadle_schema SELECT " + version +
-                      " WHERE NOT EXISTS (SELECT FROM treadle_schema);");
+    std::string script = kTablesScript;
+    script += "INSERT INTO treadle_schema SELECT ";
+    script += sql_text(kSchemaVersion);
+    script += " WHERE NOT EXISTS (SELECT FROM treadle_schema);";
+    server.run_script(script);
   }
   const auto versions = server.run("SELECT version FROM treadle_schema");
   const std::string got = versions.empty() ? "0" : *versions[0].at(0);

@@ -124,8 +124,7 @@ void PostgresqlWriter::do_open(const std::vector<Column>& columns) {
     }
     if (written_ != table_ || !is_there)
       run("CREATE TABLE " + table::quoted_table(written_) + " (" + declared + ")");
-    run("COPY " + table::quoted_table(written_) + " (" + names +
-        ") FROM STDIN (FORMAT binary)");
+    run("COPY " + table::quoted_table(written_) + " (" + names + ") FROM STDIN (FORMAT binary)");
   });
   buffer_.assign("PGCOPY\n\377\r\n\0", 11);
   buffer_.append(8, '\0');  // no flags, no extension
@@ -165,8 +164,9 @@ void PostgresqlWriter::do_close() {
     run("COMMIT");
   } catch (const PostgresqlConnection::Unavailable& lost) {
     connection_.close();
-    connection_.fail(lost.words, "; look whether the table was written before the connection was "
-                                 "lost");
+    connection_.fail(lost.words,
+                     "; look whether the table was written before the connection was "
+                     "lost");
   }
   connection_.close();
 }

@@ -9,8 +9,8 @@
 
 namespace treadle::postgresql {
 
-/// How the values of one column of a query are read: what they are cast to on the server, and how
-/// the bytes of that type are understood (PostgreSQL's binary format: big-endian).
+/// The reading of one column of a query: a cast on the server, and the meaning of the bytes of the
+/// type it results in (PostgreSQL's binary format: big-endian).
 enum class Reading : std::uint8_t {
   kBoolean,    ///< 0 or 1
   kInteger,    ///< of 2, 4 or 8 bytes

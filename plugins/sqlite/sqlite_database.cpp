@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
 #include <treadle/search/storage/local_disk.h>
 
@@ -36,8 +37,9 @@ constexpr int kLargestValue = 1 << 26;  // bytes, in a database that is read
   const int primary = code & 0xFF;
   if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
     throw SqliteBusy();
-  std::string text = path.string() + ": SQLite: " +
-                     (database == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(database));
+  std::string text =
+      path.string() + ": SQLite: " +
+      plain_text(database == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(database));
   // "disk I/O error" alone says little.
   if (primary == SQLITE_IOERR)
     text += std::string(" (") + std::to_string(code) + ", errno " +

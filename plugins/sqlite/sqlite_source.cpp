@@ -80,33 +80,31 @@ table::TableColumns SqliteSource::do_open() {
   columns.names = names_;
   columns.keys = keys_;
   columns.place = do_shown();
-  columns.no_rows = do_shown() + ": there is no row";
+  columns.no_rows = "no rows; look at the table, or at the conditions of the query";
   return columns;
 }
 
-std::string SqliteSource::ordered_table(SqliteDatabase& database) {
+void SqliteSource::find_primary_key() {
   const std::string& name = query_.options.table;
-  std::string from = "SELECT * FROM " + table::quoted_identifier(name);
-  if (!query_.options.order_by.empty())
-    return from;
-  SqliteStatement view = database.query(
+  SqliteStatement view = database_->query(
       "SELECT 1 FROM sqlite_master WHERE type = 'view' AND name = ?", std::string_view(name));
   if (view.step())
     throw DataError(do_shown() +
                     ": is a view, whose rows have no order of their own; give the "
                     "columns that order them as \"order_by\"");
-  SqliteStatement row = database.query(
+  SqliteStatement row = database_->query(
       "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", std::string_view(name));
   while (row.step())
     keys_.push_back(row.text(0).value_or(""));
-  return from;
 }
 
 void SqliteSource::prepare() {
   keys_ = query_.options.order_by;
   const bool is_query = !query_.options.query.empty();
-  const std::string text = is_query ? query_.options.query : ordered_table(*database_);
-  const SqliteStatement asked(database_->query(text));
+  const std::string all = " FROM " + table::quoted_identifier(query_.options.table);
+  const SqliteStatement asked(database_->query(is_query ? query_.options.query : "SELECT *" + all));
+  if (keys_.empty())
+    find_primary_key();
   names_ = names_of(asked);
   if (names_.empty())
     throw DataError(do_shown() + ": returns no columns; write one SELECT");
@@ -131,9 +129,12 @@ void SqliteSource::prepare() {
     order +=
         (order.empty() ? " ORDER BY " : ", ") + table::quoted_identifier(key) + " COLLATE BINARY";
   }
-  const std::string from = is_query ? "SELECT * FROM (\n" + text + "\n)" : text;
-  if (order.empty())
+  has_row_id_ = order.empty();
+  if (has_row_id_)
     order = " ORDER BY rowid";
+  const std::string from = is_query      ? "SELECT * FROM (\n" + query_.options.query + "\n)"
+                           : has_row_id_ ? "SELECT *, rowid" + all
+                                         : "SELECT *" + all;
   statement_.emplace(database_->query(from + order + " LIMIT -1 OFFSET ?" +
                                       std::to_string(query_.options.parameters.size() + 1)));
   rows_ = table::QueryRows(
@@ -174,6 +175,7 @@ void SqliteSource::begin() {
     const std::int64_t first = rows_.position();
     prepare();
     rows_.restart(first);
+    last_row_id_.reset();
     if (names_ != before)
       throw DataError(do_shown() + ": its columns changed while they were in use: " +
                       quoted_list(before) + " before, " + quoted_list(names_) + " now");
@@ -181,6 +183,16 @@ void SqliteSource::begin() {
     has_row_ = statement_->step();
   });
   is_reading_ = true;
+}
+
+// Pages of a damaged database may lead to themselves, and reading would never end.
+void SqliteSource::expect_rising_row_id(std::int64_t position) {
+  const std::int64_t row_id =
+      sqlite3_column_int64(statement_->handle(), static_cast<int>(names_.size()));
+  if (last_row_id_ && row_id <= *last_row_id_)
+    table::expect_certain_order(table::QueryRows::Order::kReversed, do_place_of(position),
+                                {"rowid"});
+  last_row_id_ = row_id;
 }
 
 bool SqliteSource::step() {
@@ -217,11 +229,10 @@ bool SqliteSource::do_read(RowSink& sink, std::int64_t rows) {
   for (; rows > 0 && has_row_; --rows) {
     give_row(sink);
     const std::int64_t position = rows_.position();
-    if (!rows_.end_row())
-      throw DataError(do_place_of(position) + ": has the same value of \"order_by\" (" +
-                      quoted_list(keys_) +
-                      ") as the row before it, so the order of the two is not certain; add columns "
-                      "to \"order_by\" until no two rows are the same in all of them");
+    if (const auto order = rows_.end_row(); order != table::QueryRows::Order::kCertain)
+      table::expect_certain_order(order, do_place_of(position), keys_);
+    if (has_row_id_)
+      expect_rising_row_id(position);
     has_row_ = step();
   }
   if (!has_row_)

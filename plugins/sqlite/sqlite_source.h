@@ -15,7 +15,7 @@
 
 namespace treadle::sqlite {
 
-/// What a source reads: a query, or a table, in a database.
+/// The query or table that a source reads, and its database.
 struct SqliteQuery {
   std::filesystem::path path;
   table::QueryOptions options;
@@ -44,8 +44,9 @@ class SqliteSource final : public table::TableSource {
 
   /// Finds the columns of the result, and makes the statement that reads it in order.
   void prepare();
-  /// The statement for a table; finds its keys.
-  std::string ordered_table(SqliteDatabase& database);
+  /// Of a table without order_by; none: its row ids order it.
+  void find_primary_key();
+  void expect_rising_row_id(std::int64_t position);
   void bind(SqliteStatement& statement) const;
   /// Begins a transaction, and stands on the first row to be read.
   void begin();
@@ -63,6 +64,8 @@ class SqliteSource final : public table::TableSource {
   std::vector<std::string> names_;
   std::vector<std::string> keys_;
   table::QueryRows rows_;
+  bool has_row_id_ = false;  // behind the columns
+  std::optional<std::int64_t> last_row_id_;
   bool is_reading_ = false;
   bool has_row_ = false;
 };

@@ -277,8 +277,10 @@ TEST_F(Guide, NamesEveryComponentAndNoOther) {
 
   EXPECT_FALSE(offered.empty());
   // Not built under sanitizers, and where a library is missing.
-  for (const char* optional : {"tokenizer sentencepiece", "communicator gloo", "communicator mpi",
-                               "model gradient_boosted_trees", "training boosting"}) {
+  for (const char* optional :
+       {"tokenizer sentencepiece", "communicator gloo", "communicator mpi",
+        "model gradient_boosted_trees", "training boosting", "data sqlite", "writer sqlite",
+        "storage sqlite", "data postgresql", "writer postgresql", "storage postgresql"}) {
     if (offered.count(optional) == 0)
       named.erase(optional);
   }

@@ -2,9 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 #include <string_view>
+#include <utility>
+
+#include <treadle/core/data/table_writer.h>
 
 #include "npy_bytes.h"
 
@@ -51,6 +57,51 @@ void write_table(Drawing& drawing, std::int64_t rows) {
          << ',' << (b > 0) << ',' << (a > b) << ',' << p << ',' << 1 - p << ",2024-"
          << (c > 5 ? "02" : "11") << "-1" << dice.whole(0, 9) << '\n';
   }
+}
+
+/// Writes the rows of a CSV file without quotes, and their numbers as "id". Columns of
+/// numbers alone are numbers, others text.
+void copy_table(const std::filesystem::path& csv, TableWriter& writer) {
+  std::ifstream file(csv);
+  std::string line;
+  const auto fields = [&] {
+    std::vector<std::string> list;
+    std::istringstream parts(line);
+    for (std::string field; std::getline(parts, field, ',');)
+      list.push_back(field);
+    return list;
+  };
+  std::getline(file, line);
+  const std::vector<std::string> names = fields();
+  std::vector<std::vector<std::string>> texts(names.size());
+  while (std::getline(file, line)) {
+    const std::vector<std::string> row = fields();
+    for (std::size_t i = 0; i < names.size(); ++i)
+      texts[i].push_back(row.at(i));
+  }
+  std::vector<TableWriter::Column> columns{{"id", TableWriter::Column::Type::kInteger}};
+  std::vector<std::int64_t> ids(texts[0].size());
+  std::iota(ids.begin(), ids.end(), 0);
+  std::vector<TableWriter::Values> values{ids};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::vector<double> numbers;
+    for (const std::string& text : texts[i]) {
+      char* end = nullptr;
+      const double number = text.empty() ? std::nan("") : std::strtod(text.c_str(), &end);
+      if (text.empty() || *end == '\0')
+        numbers.push_back(number);
+    }
+    const bool is_number = numbers.size() == texts[i].size();
+    columns.push_back({names[i], is_number ? TableWriter::Column::Type::kDouble
+                                           : TableWriter::Column::Type::kText});
+    if (is_number)
+      values.emplace_back(std::move(numbers));
+    else
+      values.emplace_back(std::move(texts[i]));
+  }
+  writer.open(std::move(columns));
+  writer.write(values);
+  writer.close();
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -342,6 +393,24 @@ json jsonl_parameters(Drawing& drawing) {
   write_lines_of_json(drawing);
   json parameters = table_parameters(drawing.dice);
   parameters["path"] = (drawing.folder / "table.jsonl").string();
+  return parameters;
+}
+
+json sqlite_parameters(Drawing& drawing) {
+  json parameters = csv_parameters(drawing);
+  for (const char* const key : {"header", "separator", "quote", "skip_rows"})
+    parameters.erase(key);
+  const std::filesystem::path path = drawing.folder / "table.db";
+  std::filesystem::remove(path);
+  copy_table(drawing.folder / "table.csv",
+             *drawing.runtime.registry().make<TableWriter>(
+                 "sqlite", Config(json{{"path", path.string()}, {"table", "rows"}})));
+  parameters["path"] = path.string();
+  const bool is_query = drawing.dice.chance(50);
+  parameters["table"] = is_query ? json() : json("rows");
+  parameters["query"] = is_query ? json("SELECT * FROM rows WHERE id >= ?1") : json();
+  parameters["parameters"] = is_query ? json::array({drawing.dice.whole(0, 3)}) : json();
+  parameters["order_by"] = json::array({"id"});
   return parameters;
 }
 

@@ -9,6 +9,8 @@ namespace treadle::testing {
 
 /// Writes table.csv and returns parameters of the component "csv" that suit it.
 nlohmann::json csv_parameters(Drawing& drawing);
+/// The same as a table of table.db, which the writer "sqlite" writes, for the component "sqlite".
+nlohmann::json sqlite_parameters(Drawing& drawing);
 /// Writes table.jsonl and returns parameters of the component "jsonl" that suit it.
 nlohmann::json jsonl_parameters(Drawing& drawing);
 /// Writes arrays and returns parameters of the component "npy" that suit them.

@@ -263,6 +263,7 @@ const std::map<std::string, Together>& together() {
       {"data/csv", csv_parameters},
       {"data/jsonl", jsonl_parameters},
       {"data/npy", npy_parameters},
+      {"data/sqlite", sqlite_parameters},
       {"data/text", text_parameters},
       {"layer/top_k_router", router_parameters},
       {"metric/average_precision", class_choice},
@@ -387,6 +388,8 @@ std::vector<std::string> preferred(Drawing& drawing, const std::string& interfac
     if (!kept.empty())
       names = std::move(kept);
   };
+  // Needs a server; without one it waits for it.
+  keep([&](const std::string& name) { return interface_word != "data" || name != "postgresql"; });
   if (interface_word == "data" && drawing.dice.chance(60))
     keep([](const std::string& name) { return together().contains("data/" + name); });
   if (interface_word == "transform") {

@@ -69,6 +69,7 @@ const std::vector<KeyReason>& seldom() {
       {"data/*:missing_values*", "no field need have the text"},
       {"data/*:missing_target", "no target need be missing"},
       {"data/*:handle_unknown", "no row need have what the training rows lack"},
+      {"data/sqlite:parameters*", "no row need be between two bounds"},
       {"transform/robust:quantile_range", "a scaler behind it may undo it"},
       {"transform/min_max:range", "a scaler behind it may undo it"},
       {"transform/rare_categories:*", "no category need be rare"},

@@ -56,6 +56,8 @@ void jsonl(std::string_view bytes);
 /// The bytes are a file of the tz database, a format of dates and a text in it, with kSeparator
 /// between them.
 void times(std::string_view bytes);
+/// The bytes are an SQLite database with a table "t". Where the plugin is built.
+void sqlite(std::string_view bytes);
 /// The bytes are a .npy file, which is the inputs and the target.
 void npy(std::string_view bytes);
 /// The bytes are a file of texts, which documents of several kinds name, kSeparator, and another

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 
 namespace treadle::table {
 namespace {
@@ -35,7 +36,8 @@ std::optional<std::string> QueryResult::digest() const {
 QueryRows::QueryRows(std::string_view identity, std::vector<bool> keys)
     : identity_(identity),
       keys_(std::move(keys)),
-      has_keys_(std::find(keys_.begin(), keys_.end(), true) != keys_.end()) {
+      has_keys_(std::find(keys_.begin(), keys_.end(), true) != keys_.end()),
+      has_one_key_(std::count(keys_.begin(), keys_.end(), true) == 1) {
   restart(0);
 }
 
@@ -46,6 +48,8 @@ void QueryRows::restart(std::int64_t first) {
   buffer_.clear();
   key_.clear();
   last_key_.clear();
+  integer_key_.reset();
+  last_integer_key_.reset();
 }
 
 void QueryRows::add(std::size_t column, char type, const void* bytes, std::size_t size) {
@@ -60,6 +64,8 @@ void QueryRows::add(std::size_t column, char type, const void* bytes, std::size_
 
 void QueryRows::integer(std::size_t column, std::int64_t value) {
   add(column, 'i', &value, sizeof value);
+  if (has_one_key_ && keys_[column])
+    integer_key_ = value;
 }
 
 void QueryRows::number(std::size_t column, double value) {
@@ -82,22 +88,37 @@ void QueryRows::missing(std::size_t column) {
   add(column, 'n', "", 0);
 }
 
-bool QueryRows::end_row() {
+QueryRows::Order QueryRows::end_row() {
   ++position_;
   if (buffer_.size() >= kBuffer) {
     hash_.update(buffer_);
     buffer_.clear();
   }
   if (!has_keys_)
-    return true;
-  const bool differs = key_ != last_key_;
+    return Order::kCertain;
+  const bool is_same = key_ == last_key_;
   std::swap(key_, last_key_);
   key_.clear();
-  return differs;
+  std::swap(integer_key_, last_integer_key_);
+  const bool is_less = integer_key_ && last_integer_key_ && *last_integer_key_ < *integer_key_;
+  integer_key_.reset();
+  return is_same ? Order::kSame : is_less ? Order::kReversed : Order::kCertain;
 }
 
 std::string QueryRows::trail() const {
   return hash_text(hash_.digest() + buffer_ + std::to_string(position_));
+}
+
+void expect_certain_order(QueryRows::Order order, const std::string& place,
+                          const std::vector<std::string>& keys) {
+  if (order == QueryRows::Order::kSame)
+    throw DataError(
+        place + ": has the same value of \"order_by\" (" + quoted_list(keys) +
+        ") as the row before it, so the order of the two is not certain; add columns to "
+        "\"order_by\" until no two rows are the same in all of them");
+  if (order == QueryRows::Order::kReversed)
+    throw DataError(place + ": has a smaller key (" + quoted_list(keys) +
+                    ") than the row before it, so the database or an index of it is damaged");
 }
 
 }  // namespace treadle::table

@@ -107,10 +107,8 @@ TEST_F(SqliteRows, ATableIsReadInTheOrderOfItsPrimaryKey) {
                           {"target", "price"},
                           {"missing", "nan"}});
 
-  EXPECT_THAT(features(*data),
-              ::testing::ElementsAre(88.25, 3, ::testing::IsNan(), 2, 64, 2));
-  EXPECT_THAT(values(data->ask<RowReader>()->targets(0)),
-              ::testing::ElementsAre(310, 240, 162.5));
+  EXPECT_THAT(features(*data), ::testing::ElementsAre(88.25, 3, ::testing::IsNan(), 2, 64, 2));
+  EXPECT_THAT(values(data->ask<RowReader>()->targets(0)), ::testing::ElementsAre(310, 240, 162.5));
 }
 
 TEST_F(SqliteRows, AKeyIsNoInputUnlessItIsNamed) {
@@ -170,8 +168,9 @@ TEST_F(SqliteRows, IntegersAndTextsAreExact) {
 }
 
 TEST_F(SqliteRows, ParametersAreBoundAndNeverPasted) {
-  by_hand("CREATE TABLE t (id INTEGER PRIMARY KEY, s, y); INSERT INTO t VALUES (1, 'a', 5), (2, "
-          "'x'' OR 1=1 --', 6), (3, NULL, 7)");
+  by_hand(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, s, y); INSERT INTO t VALUES (1, 'a', 5), (2, "
+      "'x'' OR 1=1 --', 6), (3, NULL, 7)");
   const auto rows = [&](const Json& parameter) {
     return features(*open({{"query", "SELECT id, y FROM t WHERE s IS ?1 "},
                            {"parameters", {parameter}},
@@ -187,17 +186,19 @@ TEST_F(SqliteRows, ParametersAreBoundAndNeverPasted) {
 TEST_F(SqliteRows, AnOrderThatIsNotCertainIsRefused) {
   by_hand("CREATE TABLE t (day, x, y); INSERT INTO t VALUES (1, 1, 1), (2, 2, 2), (2.0, 3, 3)");
 
-  EXPECT_EQ(error_of({{"table", "t"}, {"order_by", {"day"}}}),
-            "DB, table \"t\", row 3: has the same value of \"order_by\" (\"day\") as the row before "
-            "it, so the order of the two is not certain; add columns to \"order_by\" until no two "
-            "rows are the same in all of them");
+  EXPECT_EQ(
+      error_of({{"table", "t"}, {"order_by", {"day"}}}),
+      "DB, table \"t\", row 3: has the same value of \"order_by\" (\"day\") as the row before "
+      "it, so the order of the two is not certain; add columns to \"order_by\" until no two "
+      "rows are the same in all of them");
   EXPECT_EQ(error_of({{"table", "t"}, {"order_by", {"day", "x"}}, {"columns", {"x"}}}), "none");
 }
 
 // Texts that a column's own collation takes for the same.
 TEST_F(SqliteRows, KeysAreOrderedByTheirBytes) {
-  by_hand("CREATE TABLE t (k TEXT COLLATE NOCASE, y); INSERT INTO t VALUES ('a', 1), ('B', 2), "
-          "('A', 3)");
+  by_hand(
+      "CREATE TABLE t (k TEXT COLLATE NOCASE, y); INSERT INTO t VALUES ('a', 1), ('B', 2), "
+      "('A', 3)");
 
   EXPECT_THAT(values(open({{"table", "t"}, {"order_by", {"k"}}, {"categorical", {"k"}}})
                          ->ask<RowReader>()
@@ -222,13 +223,15 @@ TEST_F(SqliteRows, MistakesInAQueryAreErrorsInSqlitesWords) {
             "\"area\", \"price\")");
   EXPECT_EQ(query("DELETE FROM houses RETURNING id"),
             "DB, the query: changes the database; write one SELECT");
-  EXPECT_EQ(query("SELECT id, area, price FROM houses WHERE 0"), "DB, the query: there is no row");
+  EXPECT_EQ(query("SELECT id, area, price FROM houses WHERE 0"),
+            "DB, the query: no rows; look at the table, or at the conditions of the query");
   EXPECT_EQ(by_hand("SELECT count(*) FROM houses"), "3|");
 }
 
 TEST_F(SqliteRows, ABlobIsRefusedByColumnAndRow) {
-  by_hand("CREATE TABLE t (id INTEGER PRIMARY KEY, x, y); INSERT INTO t VALUES (1, 2, 3), (2, "
-          "x'00ff', 4)");
+  by_hand(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, x, y); INSERT INTO t VALUES (1, 2, 3), (2, "
+      "x'00ff', 4)");
 
   EXPECT_THAT(error_of({{"table", "t"}}),
               HasSubstr("DB, table \"t\", row 2: column \"x\" is a blob; leave out the column, or "
@@ -246,12 +249,46 @@ TEST_F(SqliteRows, AFileThatIsNoDatabaseIsNamed) {
 }
 
 TEST_F(SqliteRows, ATruncatedDatabaseIsAnErrorWithTheRow) {
-  by_hand("CREATE TABLE t (id INTEGER PRIMARY KEY, x, y); WITH RECURSIVE n(i) AS (SELECT 1 UNION "
-          "ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO t SELECT i, i, i FROM n");
+  by_hand(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, x, y); WITH RECURSIVE n(i) AS (SELECT 1 UNION "
+      "ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO t SELECT i, i, i FROM n");
   const auto size = std::filesystem::file_size(path_);
   std::filesystem::resize_file(path_, size / 2);
 
   EXPECT_THAT(error_of({{"table", "t"}}), HasSubstr("database disk image is malformed"));
+}
+
+// A page of a tree whose first child is another one's: SQLite alone would give its rows twice, and
+// with more such pages without an end.
+TEST_F(SqliteRows, PagesThatAreLinkedTwiceEndTheReading) {
+  for (const std::string key : {"INTEGER PRIMARY KEY", "INT"}) {
+    std::filesystem::remove(path_);
+    by_hand("PRAGMA page_size = 512; CREATE TABLE t (id " + key +
+            ", x, y); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)"
+            " INSERT INTO t SELECT i, i, i FROM n");
+    const long root = 512L * (std::stol(by_hand("SELECT rootpage FROM sqlite_master")) - 1);
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    const auto bytes = [&](long at, long count) {
+      std::string read(static_cast<std::size_t>(count), ' ');
+      file.seekg(at);
+      file.read(read.data(), count);
+      return read;
+    };
+    // "The Database File Format", 1.6: the pointers to the cells of an interior page begin at byte
+    // 12, and a cell begins with the number of its child.
+    const auto cell = [&](long number) {
+      const std::string pointer = bytes(root + 12 + 2 * number, 2);
+      return root + 256 * static_cast<unsigned char>(pointer[0]) +
+             static_cast<unsigned char>(pointer[1]);
+    };
+    const std::string first = bytes(cell(0), 4);
+    file.seekp(cell(1));
+    file << first;
+    file.close();
+
+    EXPECT_THAT(error_of({{"table", "t"}}),
+                HasSubstr("than the row before it, so the database or an index of it is damaged"));
+  }
 }
 
 TEST_F(SqliteRows, ALockIsWaitedFor) {
@@ -271,7 +308,8 @@ TEST_F(SqliteRows, ALockIsWaitedFor) {
 }
 
 TEST_F(SqliteRows, TheHashIsOfTheQueryAndItsRows) {
-  by_hand("CREATE TABLE t (id INTEGER PRIMARY KEY, x, y); INSERT INTO t VALUES (1, 2, 3), (2, 3, 4)");
+  by_hand(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, x, y); INSERT INTO t VALUES (1, 2, 3), (2, 3, 4)");
   const auto hash = [&](const std::string& query = "SELECT * FROM t") {
     return open({{"query", query}, {"order_by", {"id"}}})->ask<SourceHash>()->source_hash();
   };
@@ -285,8 +323,9 @@ TEST_F(SqliteRows, TheHashIsOfTheQueryAndItsRows) {
 
 // As a writer that goes on while a training reads.
 TEST_F(SqliteRows, RowsThatChangeUnderAReaderAreAnError) {
-  by_hand("CREATE TABLE t (id INTEGER PRIMARY KEY, x, y, name); INSERT INTO t VALUES (1, 2, 3, "
-          "'a'), (2, 3, 4, 'b')");
+  by_hand(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, x, y, name); INSERT INTO t VALUES (1, 2, 3, "
+      "'a'), (2, 3, 4, 'b')");
   const auto data = open({{"table", "t"}, {"columns", {"x"}}, {"target", "y"}});
   const SourceColumns* const texts = data->ask<SourceColumns>();
   EXPECT_EQ(texts->texts({"name"})[0].size(), 2U);
@@ -320,7 +359,8 @@ TEST(SqliteDocument, NeedsATableOrAQueryWithAnOrder) {
     return "none";
   };
 
-  EXPECT_THAT(refusal(Json::object()), HasSubstr("needs \"table\", or \"query\" with \"order_by\""));
+  EXPECT_THAT(refusal(Json::object()),
+              HasSubstr("needs \"table\", or \"query\" with \"order_by\""));
   EXPECT_THAT(refusal({{"query", "SELECT 1"}}), HasSubstr("needs \"order_by\", the columns"));
   EXPECT_THAT(refusal({{"query", "SELECT 1"}, {"table", "t"}}), HasSubstr("leave out one of them"));
   EXPECT_THAT(refusal({{"table", "t"}, {"parameters", {1}}}), HasSubstr("have no \"query\""));
@@ -351,14 +391,14 @@ DataCase contract_case(std::string name, const Json& parameters) {
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Sqlite, DataContract,
-    ::testing::Values(contract_case("Classes", {{"columns", {"color", "a", "price"}}}),
-                      contract_case("Numbers", {{"columns", {"a", "color"}},
-                                                {"target", "price"},
-                                                {"group", "g"},
-                                                {"time", "w"}})),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(Sqlite, DataContract,
+                         ::testing::Values(contract_case("Classes",
+                                                         {{"columns", {"color", "a", "price"}}}),
+                                           contract_case("Numbers", {{"columns", {"a", "color"}},
+                                                                     {"target", "price"},
+                                                                     {"group", "g"},
+                                                                     {"time", "w"}})),
+                         CaseName());
 
 // Printed (README.md). Not run by default:
 //   treadle-plugin-sqlite-tests --gtest_also_run_disabled_tests --gtest_filter='SqliteSpeed.*'
@@ -366,11 +406,12 @@ TEST(SqliteSpeed, DISABLED_RowsPerSecondBesideALoopByHand) {
   constexpr int kRows = 1'000'000;
   const ScratchFolder folder;
   const std::string path = folder.path() / "speed.db";
-  run_by_hand(path, "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b, c, d, e, f, g, h, i);"
-                    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
-                        std::to_string(kRows) +
-                        ") INSERT INTO t SELECT i, i * 0.1, i * 0.2, i * 0.3, i % 7, i * 1.5, i % "
-                        "11, i * 0.7, i % 3, i * 0.9 FROM n");
+  run_by_hand(path,
+              "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b, c, d, e, f, g, h, i);"
+              "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                  std::to_string(kRows) +
+                  ") INSERT INTO t SELECT i, i * 0.1, i * 0.2, i * 0.3, i % 7, i * 1.5, i % "
+                  "11, i * 0.7, i % 3, i * 0.9 FROM n");
   const auto seconds_of = [](auto&& work) {
     const auto begin = std::chrono::steady_clock::now();
     work();

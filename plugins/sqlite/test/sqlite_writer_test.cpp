@@ -117,9 +117,10 @@ TEST_F(SqliteTable, ATableThatExistsIsRefusedReplacedOrExtended) {
     write_table({});
     FAIL() << "no error";
   } catch (const StorageError& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr(
-                                  path_ + ": has a table \"predictions\" already; name another "
-                                          "one, or set \"if_exists\" to \"replace\" or \"append\""));
+    EXPECT_THAT(
+        error.what(),
+        ::testing::HasSubstr(path_ + ": has a table \"predictions\" already; name another "
+                                     "one, or set \"if_exists\" to \"replace\" or \"append\""));
   }
 
   write_table({{"if_exists", "append"}}, 3);

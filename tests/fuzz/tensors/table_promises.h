@@ -13,8 +13,8 @@ namespace treadle::fuzz {
 
 /// The promises of a source of tables: the file is refused in words, or the same rows are read from
 /// it again with the state of the training, to evaluate and to predict.
-template <typename Data>
-void read_table(nlohmann::json parameters, const MemoryFile& file, std::size_t size) {
+template <typename Data, typename File>
+void read_table(nlohmann::json parameters, const File& file, std::size_t size) {
   using Purpose = OpenRequest::Purpose;
   parameters["path"] = file.path().string();
   const auto provider = [&] { return Data(Config(parameters, "/data")); };

@@ -11,6 +11,9 @@ std::span<const Target> targets() {
       Target{"csv", csv},
       Target{"times", times},
       Target{"jsonl", jsonl},
+#ifdef TREADLE_FUZZ_SQLITE
+      Target{"sqlite", sqlite},
+#endif
       Target{"npy", npy},
       Target{"texts", texts},
       Target{"tokenizer", tokenizer},

@@ -214,14 +214,17 @@ void RunConditions::compare_with_beginning(const RunFolder& folder, bool allow_d
     text += (text.empty() ? "" : "; ") + found[i];
   if (found.size() > kMostNamed)
     text += "; and " + std::to_string(found.size() - kMostNamed) + " more";
+  const std::int64_t rows = environment_.at("data_rows").get<std::int64_t>();
+  const std::int64_t rows_before = before->value("data_rows", rows);
+  if (rows != rows_before)
+    text += "; rows of data were " + std::to_string(rows_before) + " and are now " +
+            std::to_string(rows);
   expect_data_of(*before, text, folder);
   if (!allow_differences) {
     throw StorageError(folder.path().string() + ": this run began under other conditions: " + text +
                        "; its result would differ from an uninterrupted run's. Restore them, or "
                        "pass --allow-differences");
   }
-  const std::int64_t rows = environment_.at("data_rows").get<std::int64_t>();
-  const std::int64_t rows_before = before->value("data_rows", rows);
   if (rows != rows_before) {
     throw StorageError(folder.path().string() + ": the run began with " +
                        std::to_string(rows_before) + " rows of data, and now there are " +

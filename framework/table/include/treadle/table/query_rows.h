@@ -31,9 +31,15 @@ class QueryResult {
 ///
 ///     rows.integer(0, 7);
 ///     rows.text(1, "Ulm");
-///     if (!rows.end_row()) …  // the key of the row before
+///     if (rows.end_row() != QueryRows::Order::kCertain) …
 class QueryRows {
  public:
+  enum class Order : std::uint8_t {
+    kCertain,
+    kSame,     ///< the key of the row before
+    kReversed  ///< an integer as key that is less than that of the row before: no sorted rows
+  };
+
   QueryRows() = default;
   /// `identity` begins the hash; `keys`: for each column, whether it is a part of the key. Without
   /// any, the order is certain for another reason.
@@ -46,8 +52,8 @@ class QueryRows {
   void number(std::size_t column, double value);
   void text(std::size_t column, std::string_view value);
   void missing(std::size_t column);
-  /// False where the row has the key of the row before.
-  bool end_row();
+  /// The place of the row behind the one before.
+  Order end_row();
 
   /// The number of the next row.
   std::int64_t position() const { return position_; }
@@ -66,12 +72,20 @@ class QueryRows {
   std::string identity_;
   std::vector<bool> keys_;
   bool has_keys_ = false;
+  bool has_one_key_ = false;
   std::int64_t first_ = 0;
   std::int64_t position_ = 0;
   ContentHash hash_;
   std::string buffer_;
   std::string key_;
   std::string last_key_;
+  std::optional<std::int64_t> integer_key_;
+  std::optional<std::int64_t> last_integer_key_;
 };
+
+/// Throws DataError unless `order`, of the row at `place`, is certain. `keys`: the columns of
+/// order_by, for the message.
+void expect_certain_order(QueryRows::Order order, const std::string& place,
+                          const std::vector<std::string>& keys);
 
 }  // namespace treadle::table

@@ -19,11 +19,11 @@ struct TableColumns {
   std::string place;
   /// Ends a message about names that cannot be right: "; if the file has no header line, …".
   std::string remedy;
-  /// The columns that order the rows, such as the key of a database's table. They are inputs only
-  /// where a parameter names them.
-  std::vector<std::string> keys;
   /// The message of a table without rows.
   std::string no_rows = "the table has no row";
+  /// The columns that order the rows, such as the key of a database's table. They are inputs only
+  /// where a parameter names them.
+  std::vector<std::string> keys = {};
 };
 
 /// At most so many columns are read.
