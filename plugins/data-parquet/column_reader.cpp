@@ -14,8 +14,8 @@ ColumnReader::ColumnReader(const ByteSource& source, Compressor& compressor, con
                            std::string shown)
     : column_(column), shown_(std::move(shown)), pages_(source, compressor) {
   if (!column_.refusal.empty()) {
-    throw DataError(shown_ + ": column " + quote_text(column_.name) + " cannot be read: " +
-                    column_.refusal);
+    throw DataError(shown_ + ": column " + quote_value(column_.name) +
+                    " cannot be read: " + column_.refusal);
   }
   decoder_ = make_decoder(column_);
 }
@@ -25,7 +25,7 @@ void ColumnReader::with_place(const Action& action) const {
   try {
     action();
   } catch (const Damage& damage) {
-    throw DataError(shown_ + ": column " + quote_text(column_.name) + ", row group " +
+    throw DataError(shown_ + ": column " + quote_value(column_.name) + ", row group " +
                     std::to_string(group_) +
                     (is_in_page_ ? ", page " + std::to_string(pages_.index()) : std::string()) +
                     ": " + damage.what());

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <treadle/base/utf8.h>
+
 #include "bytes.h"
 
 namespace treadle::parquet {
@@ -274,6 +276,10 @@ std::vector<Column> columns_of(const std::vector<SchemaElement>& schema, std::si
   }
   if (i != schema.size())
     throw Damage("the schema has columns outside of its root");
+  for (std::size_t place = 0; place < columns.size(); ++place) {
+    if (first_bad_utf8(columns[place].name))
+      throw Damage("the name of column " + std::to_string(place) + " is not UTF-8");
+  }
   return columns;
 }
 
