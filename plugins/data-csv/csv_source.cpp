@@ -37,8 +37,7 @@ table::TableColumns CsvSource::do_open() {
 }
 
 table::TableColumns CsvSource::read_columns() {
-  CsvScanner& scanner =
-      scanner_.emplace(options_.path, shown_, options_.separator, options_.quote);
+  CsvScanner& scanner = scanner_.emplace(options_.path, shown_, options_.separator, options_.quote);
   scanner.skip_lines(options_.skip_rows);
   if (scanner.begin_row() == nullptr) {
     throw DataError(shown_ + (options_.skip_rows == 0
@@ -49,8 +48,7 @@ table::TableColumns CsvSource::read_columns() {
   const std::vector<std::string> first = options_.header ? scanner.read_row() : scanner.peek_row();
   fields_ = first.size();
   if (use_ != table::SourceUse::kProfile) {
-    check_separator(line, first,
-                    options_.header ? scanner.peek_row() : std::vector<std::string>());
+    check_separator(line, first, options_.header ? scanner.peek_row() : std::vector<std::string>());
   }
   if (!options_.header) {
     return {table::numbered_columns(fields_), false, shown_, " (\"header\": false)",
@@ -101,8 +99,7 @@ After CsvSource::read_row(table::RowSink& sink, const char*& p) {
     After after;
     if (field < expected) [[likely]] {
       double value;
-      const char* const behind =
-          sink.is_plain(field) ? table::read_number(p, value) : nullptr;
+      const char* const behind = sink.is_plain(field) ? table::read_number(p, value) : nullptr;
       if (behind != nullptr && scanner.ends_field(*behind) && sink.put(field, value)) [[likely]] {
         p = behind;
         after = scanner.step(p);
@@ -149,10 +146,9 @@ table::TableSource::Bookmark CsvSource::do_bookmark() const {
   return {scanner_->line(), scanner_->offset()};
 }
 
-void CsvSource::fail_for_separator(std::int64_t line, const std::string& found,
-                                   char other) const {
+void CsvSource::fail_for_separator(std::int64_t line, const std::string& found, char other) const {
   const std::string shown = shown_separator(other);
-  // What a trained model reads is as its training data was.
+  // A trained model reads files as its training data was written.
   throw DataError(do_place_of(line) + ": " + found + "; the separator seems to be " + shown +
                   (use_ == table::SourceUse::kTrained
                        ? ", and the model reads files with " + shown_separator(options_.separator) +

@@ -83,7 +83,7 @@ bool is_like_its_rows(const CsvOptions& options, const std::vector<std::string>&
   enum class Name : std::uint8_t { kNumber, kText, kAbsent, kValue };
   std::vector<Name> kinds;
   double number = 0;
-  bool counts = true;  // 0, 1, 2: what programs name columns that have no name
+  bool counts = true;  // 0, 1, 2: the names that programs give to columns without one
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool is_number = read_whole_number(names[i], number);
     kinds.push_back(is_number ? Name::kNumber : names[i].empty() ? Name::kAbsent : Name::kText);
@@ -140,8 +140,8 @@ CsvOptions as_written(CsvOptions options, const std::vector<std::string>& missin
       parameters["separator"] = std::string(1, *other);
     }
   }
-  if (options.header &&
-      (is_row_of_data(first_row(options, shown)) || is_like_its_rows(options, missing_values, shown))) {
+  if (options.header && (is_row_of_data(first_row(options, shown)) ||
+                         is_like_its_rows(options, missing_values, shown))) {
     options.header = false;
     parameters["header"] = false;
   }

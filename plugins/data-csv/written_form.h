@@ -10,7 +10,7 @@
 namespace treadle::csv {
 
 /// The options with the separator and the header that the file's first rows show, where they leave
-/// no doubt; what differs from `options` is put into `parameters`, as a document has it.
+/// no doubt; values that differ from `options` go to `parameters`, as a document has them.
 CsvOptions as_written(CsvOptions options, const std::vector<std::string>& missing_values,
                       nlohmann::json& parameters);
 

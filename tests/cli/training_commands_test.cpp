@@ -540,7 +540,7 @@ TEST_F(TrainingCommands, PredictKeepsTheColumnsItIsTold) {
   EXPECT_THAT(lines.at(2), StartsWith("1,008,,25,"));
   const Finished wrong = run({"predict", trained, "new.csv", "-o", "none.csv", "--keep", "ident"});
   EXPECT_EQ(wrong.code, 5);
-  EXPECT_THAT(wrong.err, HasSubstr("new.csv: there is no column \"ident\" to keep; there are "
+  EXPECT_THAT(wrong.err, HasSubstr("new.csv: no column \"ident\" to keep; the columns are "
                                    "\"id\", \"y\", \"comment\", \"x\""));
   EXPECT_FALSE(fs::exists(folder() / "none.csv"));
 

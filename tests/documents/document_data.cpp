@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include "npy_bytes.h"
@@ -201,21 +202,10 @@ json draw_targets(Dice& dice, Arrays& arrays, const json& inputs) {
   return targets;
 }
 
-}  // namespace
-
-json csv_parameters(Drawing& drawing) {
-  Dice& dice = drawing.dice;
-  write_table(drawing, dice.whole(kFewestRows, kMostRows));
-  json parameters = {{"path", (drawing.folder / "table.csv").string()},
-                     {"inputs", nullptr},
-                     {"columns", nullptr},
-                     {"categorical", nullptr},
-                     {"dates", nullptr},
-                     {"calendar", nullptr},
-                     {"header", nullptr},
-                     {"separator", nullptr},
-                     {"quote", nullptr},
-                     {"skip_rows", nullptr}};
+/// Of any source of tables that has the columns of table.csv.
+json table_parameters(Dice& dice) {
+  json parameters = {{"inputs", nullptr}, {"columns", nullptr},  {"categorical", nullptr},
+                     {"dates", nullptr},  {"calendar", nullptr}, {"in_memory", nullptr}};
   const std::vector<json> targets{
       "label",
       "number",
@@ -260,6 +250,56 @@ json csv_parameters(Drawing& drawing) {
   }
   for (const char* const key : {"weight", "group", "time"})
     parameters[key] = dice.chance(25) ? json(key) : json();
+  if (dice.chance(15)) {
+    parameters["in_memory"] = false;
+    for (const char* const key : {"group", "time", "label_end"})
+      parameters[key] = nullptr;
+  }
+  return parameters;
+}
+
+/// The rows of table.csv, none of whose fields is quoted.
+void write_lines_of_json(const Drawing& drawing) {
+  std::ifstream table(drawing.folder / "table.csv");
+  std::ofstream file(drawing.folder / "table.jsonl");
+  const auto fields_of = [](const std::string& line) {
+    std::vector<std::string> fields;
+    std::istringstream rest(line);
+    for (std::string field; std::getline(rest, field, ',');)
+      fields.push_back(field);
+    return fields;
+  };
+  std::string line;
+  std::getline(table, line);
+  const std::vector<std::string> names = fields_of(line);
+  while (std::getline(table, line)) {
+    const std::vector<std::string> fields = fields_of(line);
+    json object;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const json number = json::parse(fields[i], nullptr, false);
+      if (!fields[i].empty())
+        object[names[i]] = number.is_number() ? number : json(fields[i]);
+    }
+    file << object << '\n';
+  }
+}
+
+}  // namespace
+
+json csv_parameters(Drawing& drawing) {
+  write_table(drawing, drawing.dice.whole(kFewestRows, kMostRows));
+  json parameters = table_parameters(drawing.dice);
+  parameters["path"] = (drawing.folder / "table.csv").string();
+  for (const char* const key : {"header", "separator", "quote", "skip_rows"})
+    parameters[key] = nullptr;
+  return parameters;
+}
+
+json jsonl_parameters(Drawing& drawing) {
+  write_table(drawing, drawing.dice.whole(kFewestRows, kMostRows));
+  write_lines_of_json(drawing);
+  json parameters = table_parameters(drawing.dice);
+  parameters["path"] = (drawing.folder / "table.jsonl").string();
   return parameters;
 }
 

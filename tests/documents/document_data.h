@@ -9,6 +9,8 @@ namespace treadle::testing {
 
 /// Writes table.csv and returns parameters of the component "csv" that suit it.
 nlohmann::json csv_parameters(Drawing& drawing);
+/// Writes table.jsonl and returns parameters of the component "jsonl" that suit it.
+nlohmann::json jsonl_parameters(Drawing& drawing);
 /// Writes arrays and returns parameters of the component "npy" that suit them.
 nlohmann::json npy_parameters(Drawing& drawing);
 /// Writes texts.jsonl and returns parameters of the component "text" that suit it.

@@ -85,7 +85,8 @@ class Drawer {
           drawing_.dice.chance(90))
         document_["transforms"].push_back(name);
     }
-    if (document_["data"].value("rows", json()) == "endless")
+    if (document_["data"].value("rows", json()) == "endless" ||
+        !document_["data"].value("in_memory", true))
       make_it_a_stream();
     return document_;
   }

@@ -53,6 +53,8 @@ void safetensors(std::string_view bytes);
 void state_folder(std::string_view bytes);
 /// The bytes are a table, which documents of several kinds name.
 void csv(std::string_view bytes);
+/// A table in JSON Lines: as csv().
+void jsonl(std::string_view bytes);
 /// The bytes are a .npy file, which is the inputs and the target.
 void npy(std::string_view bytes);
 /// The bytes are a file of texts, which documents of several kinds name, kSeparator, and another

@@ -38,8 +38,7 @@ void TableRows::check_distributions() {
       continue;
     char text[32];
     std::snprintf(text, sizeof text, "%.6g", sum);
-    row_problems_.push_back(place() +
-                            ": the distribution " + quote_text(layout_.targets[t].name) +
+    row_problems_.push_back(place() + ": the distribution " + quote_text(layout_.targets[t].name) +
                             " sums to " + text + "; its columns must sum to 1 in each row");
   }
 }
@@ -50,8 +49,7 @@ bool TableRows::is_missing(std::string_view text) const {
     return true;
   }
   double value = 0;
-  return !missing_numbers_.empty() && read_whole_number(text, value) &&
-         is_missing_number(value);
+  return !missing_numbers_.empty() && read_whole_number(text, value) && is_missing_number(value);
 }
 
 void TableRows::row_problem(std::size_t column, const std::string& message) {
@@ -59,12 +57,11 @@ void TableRows::row_problem(std::size_t column, const std::string& message) {
     ++unlisted_;
     return;
   }
-  row_problems_.push_back(place() + ": column " +
-                          quote_text(names_[column]) + ": " + message);
+  row_problems_.push_back(place() + ": column " + quote_text(names_[column]) + ": " + message);
 }
 
 void TableRows::take(std::size_t column, std::string_view text) {
-  if (fields_[column].reads != Reads::kTwice) {
+  if (fields_[column].reads != Reads::kBoth) {
     take_as(column, fields_[column], text);
     return;
   }
@@ -135,14 +132,14 @@ void TableRows::take_as(std::size_t column, FieldReader& reader, std::string_vie
     case Reads::kLabelEnd: {
       Clock clock;
       const bool is_date = read_time(text, clock.seconds, &clock.finer, &clock.ahead);
-      const bool is_number = !is_date && read_whole_number(text, clock.seconds) &&
-                             !std::isinf(clock.seconds);
+      const bool is_number =
+          !is_date && read_whole_number(text, clock.seconds) && !std::isinf(clock.seconds);
       take_clock(column, text, clock, is_date, is_number);
       break;
     }
     case Reads::kNothing:
     case Reads::kTargetByLabel:
-    case Reads::kTwice:
+    case Reads::kBoth:
       break;
   }
 }
@@ -167,32 +164,32 @@ void TableRows::take_missing(std::size_t column, const FieldReader& reader, std:
     case Missing::kDropRow:
       if (request_.purpose == Purpose::kPredict) {
         row_problem(column, "the value is missing" + got +
-                               "; a row to predict cannot be dropped, train with \"missing\": "
-                               "\"nan\" and the transform \"impute\"");
+                                "; a row to predict cannot be dropped, train with \"missing\": "
+                                "\"nan\" and the transform \"impute\"");
       }
       drop_ = request_.purpose != Purpose::kPredict;
       return;
     case Missing::kError:
       row_problem(column, "the value is missing" + got +
-                             (known_ == nullptr ? kDropRow + std::string(is_feature ? kImpute : "")
-                              : is_feature ? kTrainedWithout
-                                           : ""));
+                              (known_ == nullptr ? kDropRow + std::string(is_feature ? kImpute : "")
+                               : is_feature      ? kTrainedWithout
+                                                 : ""));
       return;
     case Missing::kNan:
       break;
   }
   if (!is_feature) {
     row_problem(column, "the value is missing" + got +
-                           "; \"missing\": \"nan\" is for columns to predict from only" +
-                           (is_target(reads) && known_ == nullptr
-                                ? "; \"missing_target\": \"drop_row\" leaves such rows out"
-                                : ""));
+                            "; \"missing\": \"nan\" is for columns to predict from only" +
+                            (is_target(reads) && known_ == nullptr
+                                 ? "; \"missing_target\": \"drop_row\" leaves such rows out"
+                                 : ""));
     return;
   }
   if (known_ != nullptr && !known_->columns[reader.feature].may_be_missing && !is_let_pass) {
     row_problem(column, "the value is missing" + got +
-                           ", which never happened in the training data. Leave the row out, or "
-                           "train with \"handle_unknown\": \"missing\"");
+                            ", which never happened in the training data. Leave the row out, or "
+                            "train with \"handle_unknown\": \"missing\"");
     return;
   }
   parsed_.has_missing[reader.feature] = 1;
@@ -253,13 +250,14 @@ std::int64_t TableRows::add_label(std::size_t column, LabelDictionary& labels,
   const std::int64_t number = labels.add(text);
   if (number >= LabelDictionary::kMostLabels) {
     throw DataError(place() + ": column " + quote_text(names_[column]) + " has more than " +
-                  std::to_string(LabelDictionary::kMostLabels) +
-                  " different values; that is too many for classes or categories");
+                    std::to_string(LabelDictionary::kMostLabels) +
+                    " different values; that is too many for classes or categories");
   }
   return number;
 }
 
-void TableRows::take_category(std::size_t column, const FieldReader& reader, std::string_view text) {
+void TableRows::take_category(std::size_t column, const FieldReader& reader,
+                              std::string_view text) {
   LabelDictionary& labels = parsed_.labels[reader.feature];
   std::int64_t& place = category_rows_[reader.part][reader.slot];
   if (known_ == nullptr) {
@@ -271,7 +269,7 @@ void TableRows::take_category(std::size_t column, const FieldReader& reader, std
     parsed_.has_missing[reader.feature] = 1;
   } else {
     row_problem(column, "unknown category " + quote_text(text) + "; the training data had " +
-                           quoted_list(labels.labels()) + did_you_mean(text, labels.labels()));
+                            quoted_list(labels.labels()) + did_you_mean(text, labels.labels()));
   }
 }
 
@@ -297,7 +295,7 @@ void TableRows::take_class(std::size_t column, const FieldReader& reader, std::s
     class_row_[reader.part] = *number;
   } else {
     row_problem(column, "unknown class " + quote_text(text) + "; the model's classes are " +
-                           quoted_list(classes.labels()) + did_you_mean(text, classes.labels()));
+                            quoted_list(classes.labels()) + did_you_mean(text, classes.labels()));
   }
 }
 
@@ -334,20 +332,18 @@ void TableRows::take_clock(std::size_t column, std::string_view text, const Cloc
 }
 
 void TableRows::check_label_end() {
-  if (!layout_.label_end || !is_training() || has_row_problems() ||
-      label_end_ >= time_) {
+  if (!layout_.label_end || !is_training() || has_row_problems() || label_end_ >= time_) {
     return;
   }
   const bool dates = parsed_.times_are_dates;
-  row_problems_.push_back(place() +
-                          ": the label ends at " + time_text(label_end_, dates) +
+  row_problems_.push_back(place() + ": the label ends at " + time_text(label_end_, dates) +
                           ", before the time of its row, " + time_text(time_, dates));
 }
 
 void TableRows::decide_target(std::size_t column, FieldReader& reader, std::string_view text) {
   double value = 0;
   const bool is_finite = read_whole_number(text, value);
-  // A number with a fraction is no class; the loss then says what it needs.
+  // A number with a fraction is no class; the loss then reports its requirement.
   const bool stands_for_class =
       is_finite && std::floor(value) == value &&
       !request_.takes(layout_.targets[reader.part].name, TargetKind::kNumbers);
@@ -356,6 +352,5 @@ void TableRows::decide_target(std::size_t column, FieldReader& reader, std::stri
   target_reads_[reader.part] = reader.reads;
   settle_place(column);
 }
-
 
 }  // namespace treadle::table

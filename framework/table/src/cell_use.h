@@ -24,7 +24,7 @@ enum class Reads : std::uint8_t {
   kGroup,
   kTime,
   kLabelEnd,
-  kTwice  // a feature and a target
+  kBoth  // a feature and a target
 };
 
 Reads reads_for_kind(TargetKind kind);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -14,6 +15,13 @@ namespace treadle::table {
 class NumberBuffer {
  public:
   std::size_t size() const { return is_wide_ ? wide_.size() : narrow_.size(); }
+  /// Whether release() gives float64.
+  bool is_wide() const { return is_wide_; }
+  /// The numbers as they are stored; valid until the next call.
+  std::span<const std::byte> bytes() {
+    return is_wide_ ? std::as_bytes(std::span(wide_.data(), wide_.size()))
+                    : std::as_bytes(std::span(narrow_.data(), narrow_.size()));
+  }
 
   /// Where the next `count` numbers go; valid until the next call. They count once commit() is
   /// called.

@@ -26,6 +26,13 @@ struct ParsedRows {
   using Numbers = Part<NumberBuffer>;
   using Indices = Part<GrowingBuffer<std::int64_t>>;
 
+  /// The place of a category in its port's rows.
+  struct CategoryPlace {
+    std::size_t feature = 0;
+    std::size_t port = 0;
+    std::size_t slot = 0;
+  };
+
   std::int64_t rows = 0;
   std::int64_t dropped = 0;              ///< left out because a value was missing
   std::vector<Numbers> numbers;          ///< one per port
@@ -43,7 +50,8 @@ struct ParsedRows {
   bool times_are_dates = false;
   std::vector<LabelDictionary> labels;  ///< one per feature; empty for numbers
   std::vector<char> has_missing;        ///< per feature
-  std::vector<std::size_t> places;      ///< of each feature in its port's numbers or categories
+  std::vector<CategoryPlace> category_places;
+  std::vector<std::size_t> places;  ///< of each feature in its port's numbers or categories
   std::shared_ptr<RowPositions> positions = std::make_shared<RowPositions>();
 };
 

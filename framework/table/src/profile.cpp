@@ -35,7 +35,7 @@ class TextCounts {
   bool is_complete() const { return is_complete_; }
   std::int64_t size() const { return texts_.size(); }
 
-  /// What it has counted by now is kept as an example.
+  /// Keeps the counts so far as an example.
   void give_up() {
     is_complete_ = false;
     examples_ = frequent();
@@ -193,8 +193,8 @@ TableProfile profile_table(TableSource& source, const std::vector<std::string>& 
   const TableColumns& columns = source.columns();
   const auto count = static_cast<std::int64_t>(columns.names.size());
   if (count > kMostColumns) {
-    throw DataError(columns.place + ": there are " + std::to_string(count) +
-                    " columns; at most " + std::to_string(kMostColumns) + " can be read");
+    throw DataError(columns.place + ": expected at most " + std::to_string(kMostColumns) +
+                    " columns, got " + std::to_string(count));
   }
   ProfileSink sink(source, columns.names.size(), missing_values);
   source.read(sink);

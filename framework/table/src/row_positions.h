@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -16,6 +17,15 @@ class RowPositions {
     if (breaks_.empty() || position != breaks_.back().second + rows_ - breaks_.back().first)
       breaks_.emplace_back(rows_, position);
     rows_ += count;
+  }
+
+  /// Those of further rows.
+  void add(const RowPositions& more) {
+    for (std::size_t i = 0; i < more.breaks_.size(); ++i) {
+      const auto& [row, position] = more.breaks_[i];
+      const std::int64_t end = i + 1 < more.breaks_.size() ? more.breaks_[i + 1].first : more.rows_;
+      add(position, end - row);
+    }
   }
 
   std::int64_t rows() const { return rows_; }

@@ -24,7 +24,9 @@ struct CellGiver {
   }
   void operator()(std::span<const std::int64_t> values) const { sink.integer(column, values[row]); }
   void operator()(std::span<const std::int32_t> values) const { sink.integer(column, values[row]); }
-  void operator()(std::span<const std::string_view> values) const { sink.text(column, values[row]); }
+  void operator()(std::span<const std::string_view> values) const {
+    sink.text(column, values[row]);
+  }
   void operator()(const Timestamps& times) const {
     constexpr std::int64_t kNanoseconds = 1'000'000'000;
     const std::int64_t count = times.counts[row];
@@ -34,7 +36,8 @@ struct CellGiver {
       rest += times.per_second;
       --seconds;
     }
-    sink.time(column, {seconds, static_cast<std::int32_t>(rest * (kNanoseconds / times.per_second))});
+    sink.time(column,
+              {seconds, static_cast<std::int32_t>(rest * (kNanoseconds / times.per_second))});
   }
 };
 
@@ -47,8 +50,9 @@ std::string iso_text(const Timestamp& time) {
   const std::chrono::year_month_day date{
       std::chrono::sys_days{std::chrono::days{static_cast<int>(day)}}};
   std::array<char, 64> text;
-  int length = std::snprintf(text.data(), text.size(), "%04d-%02u-%02u", static_cast<int>(date.year()),
-                             static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  int length =
+      std::snprintf(text.data(), text.size(), "%04d-%02u-%02u", static_cast<int>(date.year()),
+                    static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
   const auto add = [&](const char* format, auto... values) {
     length += std::snprintf(text.data() + length, text.size() - static_cast<std::size_t>(length),
                             format, values...);

@@ -6,8 +6,8 @@
 
 namespace treadle::table {
 
-/// The entries of a provider's state that hold a description: "layout", "spec", and "groups" where
-/// there are any.
+/// The entries of a provider's state that hold a description: "layout", "spec", and "groups" of
+/// a table that has some.
 void store(const TableDescription& description, StateDict& state);
 /// Throws StorageError where they contradict each other.
 TableDescription stored_description(const StateDict& state);

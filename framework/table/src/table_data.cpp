@@ -8,6 +8,7 @@
 #include "stored_description.h"
 #include "table_abilities.h"
 #include "table_reader.h"
+#include "table_stream.h"
 
 namespace treadle::table {
 
@@ -19,7 +20,11 @@ class TableData::Contents {
 
   const TableOptions& options() const { return options_; }
   std::optional<TableDescription>& description() { return description_; }
-  const MatrixRows& rows() const { return *rows_; }
+  const std::optional<StreamedTable>& stream() const { return stream_; }
+  const DataSpec& spec() const { return stream_ ? stream_->spec() : rows_->spec(); }
+  std::string content_hash() const {
+    return stream_ ? stream_->content_hash() : rows_->content_hash();
+  }
 
   /// `source` was made by `make`, which makes further ones.
   void open(std::unique_ptr<TableSource> source, MakeSource make, const OpenRequest& request);
@@ -31,7 +36,8 @@ class TableData::Contents {
   std::optional<TableDescription> description_;  // after open() or load_state()
   // After open():
   std::shared_ptr<const TableSource> source_;  // for the places of rows
-  std::optional<MatrixRows> rows_;
+  std::optional<MatrixRows> rows_;             // where it is in memory
+  std::optional<StreamedTable> stream_;        // where it is not
   std::optional<TableTexts> texts_;
   std::optional<TableHash> hash_;
   std::optional<TableClocks> clocks_;
@@ -41,8 +47,16 @@ class TableData::Contents {
 
 void TableData::Contents::open(std::unique_ptr<TableSource> source, MakeSource make,
                                const OpenRequest& request) {
-  Table table =
-      read_table(*source, options_, request, description_ ? &*description_ : nullptr);
+  if (!options_.in_memory) {
+    stream_.emplace(std::move(source), make, options_, request,
+                    description_ ? &*description_ : nullptr);
+    description_ = stream_->description();
+    hash_.emplace(make, stream_->positions());
+    texts_.emplace(std::move(make), stream_->positions());
+    origins_.emplace(description_->layout);
+    return;
+  }
+  Table table = read_table(*source, options_, request, description_ ? &*description_ : nullptr);
   source_ = std::move(source);
   table.matrices.describe_row = [places = source_, kept = table.positions](std::int64_t row) {
     return places->place_of(kept->position_of(row));
@@ -93,23 +107,26 @@ void TableData::do_open(const OpenRequest& request) {
   if (request.purpose != OpenRequest::Purpose::kTrain && !is_trained)
     throw ContractViolation("a table to evaluate or predict needs the state of a training");
   const SourceUse use = is_trained ? SourceUse::kTrained : SourceUse::kTraining;
-  contents_->open(do_source(use), [this, use] { return do_source(use); }, request);
+  contents_->open(
+      do_source(use), [this, use] { return do_source(use); }, request);
 }
 
 const DataSpec& TableData::do_spec() const {
-  return contents_->rows().spec();
+  return contents_->spec();
 }
 
 std::string TableData::do_content_hash() const {
-  return contents_->rows().content_hash();
+  return contents_->content_hash();
 }
 
 std::unique_ptr<BatchStream> TableData::do_stream(std::int64_t batch_size) const {
-  return DataProvider::do_stream(batch_size);
+  const std::optional<StreamedTable>& stream = contents_->stream();
+  return stream ? stream->stream(batch_size) : DataProvider::do_stream(batch_size);
 }
 
 std::optional<std::int64_t> TableData::do_stream_rows() const {
-  return std::nullopt;
+  const std::optional<StreamedTable>& stream = contents_->stream();
+  return stream ? std::optional(stream->rows()) : std::nullopt;
 }
 
 StateDict TableData::do_state() const {

@@ -12,7 +12,6 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/near_miss.h>
 
-
 namespace treadle::table {
 namespace {
 
@@ -375,7 +374,7 @@ FieldPlan plan_fields(const TableLayout& layout, const TableColumns& columns,
     const std::string& name = want.column->name;
     const auto count = std::count(names.begin(), names.end(), name);
     if (count > 1) {
-      throw DataError(place + ": there are " + std::to_string(count) + " columns " +
+      throw DataError(place + ": " + std::to_string(count) + " columns are named " +
                       quote_text(name));
     }
     if (count == 0 && !want.is_needed)

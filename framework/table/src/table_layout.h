@@ -15,7 +15,7 @@
 
 namespace treadle::table {
 
-/// What a field of a row is used for.
+/// The use of a field.
 enum class Use : std::uint8_t { kNone, kFeature, kTarget, kWeight, kGroup, kTime, kLabelEnd };
 
 /// One column that is used.
@@ -25,7 +25,7 @@ struct UsedColumn {
   bool is_category = false;
   std::size_t port = 0;  ///< of a feature: the input it belongs to, of TableLayout::ports
   bool is_date = false;
-  std::vector<std::string> calendar = {};  ///< of a date: what it becomes beside the days
+  std::vector<std::string> calendar = {};  ///< of a date: its columns beside the days
 
   /// The model's columns that it becomes: itself, or those of a date.
   std::vector<std::string> inputs() const;
@@ -51,7 +51,7 @@ struct TableLayout {
   std::optional<UsedColumn> label_end;
 };
 
-/// What a file taught and files read later must agree with.
+/// The decisions of the training data, which data read later must fit.
 struct TableDescription {
   TableLayout layout;
   std::vector<Column> columns;      ///< of the features, with their categories
@@ -66,7 +66,7 @@ struct TableDescription {
 std::vector<PortSpec> input_ports(const TableLayout& layout, const std::vector<Column>& columns,
                                   c10::ScalarType dtype);
 
-/// What to do with each field of a row of one file, by its index.
+/// The use of each column of one table, by its index.
 struct FieldPlan {
   struct Entry {
     Use use = Use::kNone;

@@ -50,8 +50,7 @@ TargetOption target_option(const Config& config, const Json& value) {
 
 }  // namespace
 
-TableOptions::TableOptions(const Config& config)
-    : in_memory(config.get_or("in_memory", true)) {
+TableOptions::TableOptions(const Config& config) : in_memory(config.get_or("in_memory", true)) {
   const Json& json = config.json();
   missing_values = config.get_or("missing_values", missing_values);
   if (config.has("target")) {
@@ -85,6 +84,13 @@ TableOptions::TableOptions(const Config& config)
   for (const auto& [key, column] : roles) {
     if (config.has(key))
       *column = column_name(json[key]);
+  }
+  for (const auto& [key, column] : roles) {
+    if (*column && !in_memory && column != &weight) {
+      config.fail(key,
+                  "has no effect with \"in_memory\": false: rows that are read in order have "
+                  "no groups and no times; leave the column out of \"columns\"");
+    }
   }
   if (label_end && !time)
     config.fail("label_end",

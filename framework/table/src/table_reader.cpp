@@ -17,7 +17,7 @@ namespace {
 
 using Purpose = OpenRequest::Purpose;
 
-/// Makes tensors and a description of what was parsed.
+/// Makes tensors and a description of parsed rows.
 class TableBuilder {
  public:
   TableBuilder(TableColumns columns, std::string shown, const RowPlan& plan, ParsedRows parsed)
@@ -26,7 +26,8 @@ class TableBuilder {
         plan_(plan),
         parsed_(std::move(parsed)) {}
 
-  Table finish();
+  /// `rows`: of the whole table, of which parsed rows may be the end.
+  Table finish(std::int64_t rows);
 
  private:
   void finish_features(Table& table);
@@ -43,13 +44,13 @@ class TableBuilder {
   ParsedRows parsed_;
 };
 
-Table TableBuilder::finish() {
-  if (parsed_.rows == 0) {
+Table TableBuilder::finish(std::int64_t rows) {
+  if (rows == 0) {
     fail(parsed_.dropped > 0 && plan_.options.missing != Missing::kDropRow
              ? "none of the " + std::to_string(parsed_.dropped) + " rows has a target"
          : parsed_.dropped > 0 ? "each of the " + std::to_string(parsed_.dropped) +
                                      " rows has a missing value, and \"missing\" is \"drop_row\""
-                              : columns_.no_rows);
+                               : columns_.no_rows);
   }
   Table table;
   table.description.layout = plan_.layout;
@@ -57,7 +58,7 @@ Table TableBuilder::finish() {
   finish_features(table);
   finish_targets(table);
   finish_weights(table);
-  if (parsed_.groups.size() > 0) {
+  if (parsed_.group_names.size() > 0) {
     const std::vector<std::int64_t> settled = parsed_.group_names.settle();
     for (std::size_t row = 0; row < parsed_.groups.size(); ++row)
       parsed_.groups.data()[row] = settled[static_cast<std::size_t>(parsed_.groups.data()[row])];
@@ -75,7 +76,8 @@ Table TableBuilder::finish() {
     table.utc_offsets = parsed_.utc_offsets.release({parsed_.rows}, at::kDouble);
   if (parsed_.label_ends.size() > 0)
     matrices.label_ends = parsed_.label_ends.release({parsed_.rows}, at::kDouble);
-  table.description.has_dates = plan_.known != nullptr ? plan_.known->has_dates : parsed_.times_are_dates;
+  table.description.has_dates =
+      plan_.known != nullptr ? plan_.known->has_dates : parsed_.times_are_dates;
   matrices.spec.has_dates = table.description.has_dates;
   matrices.spec.inputs = input_ports(plan_.layout, table.description.columns, at::kFloat);
   for (std::size_t port = 0; port < matrices.inputs.size(); ++port)
@@ -186,7 +188,7 @@ void TableBuilder::finish_weights(Table& table) {
   if (plan_.request.purpose == Purpose::kPredict || !plan_.layout.weight)
     return;
   const at::Tensor weights = parsed_.weights.release({parsed_.rows});
-  if (weights.eq(0).all().item<bool>())
+  if (parsed_.rows > 0 && weights.eq(0).all().item<bool>())
     fail("every row has the weight 0");
   table.matrices.weights = weights;
   table.matrices.spec.has_weights = true;
@@ -198,14 +200,18 @@ TableReading::TableReading(TableSource& source, const TableOptions& options,
                            const OpenRequest& request, const TableDescription* known)
     : source_(source), options_(options), request_(request), known_(known) {
   const TableColumns& columns = source_.columns();
-  layout_ = known_ != nullptr
-                ? known_->layout
-                : training_layout(options_, columns, request_.columns_in_use);
+  layout_ = known_ != nullptr ? known_->layout
+                              : training_layout(options_, columns, request_.columns_in_use);
   fields_ = plan_fields(layout_, columns, request_.purpose);
 }
 
 Table TableReading::finish(ParsedRows rows) const {
-  return TableBuilder(source_.columns(), source_.shown(), plan(), std::move(rows)).finish();
+  const std::int64_t count = rows.rows;
+  return TableBuilder(source_.columns(), source_.shown(), plan(), std::move(rows)).finish(count);
+}
+
+Table TableReading::describe(ParsedRows last, std::int64_t rows) const {
+  return TableBuilder(source_.columns(), source_.shown(), plan(), std::move(last)).finish(rows);
 }
 
 Table read_table(TableSource& source, const TableOptions& options, const OpenRequest& request,

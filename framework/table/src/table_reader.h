@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@
 
 namespace treadle::table {
 
-/// Rows as tensors, with what they are.
+/// Rows as tensors, and their description.
 struct Table {
   TableDescription description;
   MatrixRows::Matrices matrices;  ///< without describe_row
@@ -37,8 +38,11 @@ class TableReading {
   RowPlan plan() const { return {options_, request_, layout_, fields_, known_}; }
   const TableLayout& layout() const { return layout_; }
   /// Tensors of the rows that a TableRows with plan() has read. Throws DataError where they are no
-  /// data: there are none, or one class only.
+  /// data: no row, or one class only.
   Table finish(ParsedRows rows) const;
+  /// As finish(), for a table whose `rows` rows went away piece by piece: its description and spec,
+  /// without a row. `last` has the dictionaries.
+  Table describe(ParsedRows last, std::int64_t rows) const;
 
  private:
   TableSource& source_;

@@ -35,7 +35,7 @@ RowSink::Wants wants_of(Reads reads) {
     case Reads::kTargetClass:
     case Reads::kTargetByLabel:
     case Reads::kGroup:
-    case Reads::kTwice:
+    case Reads::kBoth:
       break;
   }
   return RowSink::Wants::kText;
@@ -65,7 +65,7 @@ TableRows::TableRows(const TableSource& source, const RowPlan& plan)
     fields_[i] = reader_for(plan.fields.entries[i]);
     if (plan.fields.second[i].use != Use::kNone) {
       twice_[i] = {fields_[i], reader_for(plan.fields.second[i])};
-      fields_[i].reads = Reads::kTwice;
+      fields_[i].reads = Reads::kBoth;
     }
     settle_place(i);
   }
@@ -84,6 +84,8 @@ void TableRows::make_parts() {
     std::size_t& width = features[i].is_category ? parsed_.categories[features[i].port].width
                                                  : parsed_.numbers[features[i].port].width;
     parsed_.places.push_back(width);
+    if (features[i].is_category)
+      parsed_.category_places.push_back({i, features[i].port, width});
     widths_.push_back(features[i].inputs().size());
     width += widths_.back();
     for (const std::string& name : features[i].calendar)
@@ -97,7 +99,7 @@ void TableRows::make_parts() {
   parsed_.classes.resize(targets);
   for (std::size_t t = 0; t < targets; ++t) {
     target_reads_.push_back(known_ != nullptr ? reads_for_kind(known_->targets[t].kind)
-                                   : reads_for_target(layout_.targets[t], request_));
+                                              : reads_for_target(layout_.targets[t], request_));
     parsed_.target_numbers[t].width = layout_.targets[t].columns.size();
     parsed_.target_classes[t].width = 1;
     if (known_ != nullptr && target_reads_[t] == Reads::kTargetClass)
@@ -114,7 +116,7 @@ TableRows::FieldReader TableRows::reader_for(const FieldPlan::Entry& entry) {
       const UsedColumn& used = layout_.features[entry.slot];
       const Reads reads = used.is_category ? Reads::kCategory
                           : used.is_date   ? Reads::kDate
-                                             : Reads::kNumber;
+                                           : Reads::kNumber;
       return {reads, used.port, parsed_.places[entry.slot], entry.slot};
     }
     case Use::kTarget:
@@ -137,9 +139,10 @@ void TableRows::settle_place(std::size_t column) {
   const FieldReader& reader = fields_[column];
   wants_[column] = wants_of(reader.reads);
   const bool is_target = reader.reads == Reads::kTargetNumber;
-  places_[column] = {reader.reads == Reads::kNumber || is_target,
-                     static_cast<std::uint32_t>(reader.part + (is_target ? layout_.ports.size() : 0)),
-                     static_cast<std::uint32_t>(reader.slot)};
+  places_[column] = {
+      reader.reads == Reads::kNumber || is_target,
+      static_cast<std::uint32_t>(reader.part + (is_target ? layout_.ports.size() : 0)),
+      static_cast<std::uint32_t>(reader.slot)};
   copies_ = missing_numbers_.empty();
   for (std::size_t i = 0; i < fields_.size(); ++i)
     copies_ = copies_ && (places_[i].is_plain || fields_[i].reads == Reads::kNothing);
@@ -162,6 +165,7 @@ ParsedRows TableRows::take_rows() {
   parsed_.group_names = std::move(taken.group_names);
   parsed_.has_missing = taken.has_missing;
   parsed_.places = taken.places;
+  parsed_.category_places = taken.category_places;
   parsed_.times_are_dates = taken.times_are_dates;
   const auto make_like = [](auto& parts, const auto& others) {
     parts.resize(others.size());
@@ -242,7 +246,7 @@ void TableRows::do_missing(std::size_t column) {
   switch (fields_[column].reads) {
     case Reads::kNothing:
       return;
-    case Reads::kTwice:
+    case Reads::kBoth:
       take_missing(column, twice_[column].first, "");
       take_missing(column, twice_[column].second, "");
       return;
@@ -299,8 +303,8 @@ bool TableRows::can_copy(std::span<const ColumnChunk> chunks) const {
   return copies_;
 }
 
-bool TableRows::copy_block(std::span<const ColumnChunk> chunks, std::size_t begin,
-                           std::size_t rows, std::int64_t first) {
+bool TableRows::copy_block(std::span<const ColumnChunk> chunks, std::size_t begin, std::size_t rows,
+                           std::int64_t first) {
   constexpr double kLargest = std::numeric_limits<double>::max();
   const std::size_t ports = parsed_.numbers.size();
   const auto part = [&](std::size_t i) -> ParsedRows::Numbers& {

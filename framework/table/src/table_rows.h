@@ -41,11 +41,13 @@ class TableRows final : public RowSink {
   TableRows(const TableSource& source, const RowPlan& plan);
   ~TableRows() override;
 
-  /// What was read. Throws DataError with the first bad rows and the number of the others.
+  /// The rows so far. Throws DataError with the first bad rows and the number of the others.
   ParsedRows finish();
   /// The rows read since the last call, without their dictionaries, which go on growing; throws as
   /// finish() does.
   ParsedRows take_rows();
+  /// The dictionaries that take_rows() leaves here.
+  const ParsedRows& so_far() const { return parsed_; }
 
  private:
   /// The place of a cell's value: in the current row of a port or target.
@@ -124,7 +126,7 @@ class TableRows final : public RowSink {
   // Per feature: the calendar's parts that a date becomes, and how many numbers that are.
   std::vector<std::vector<const CalendarFeature*>> calendars_;
   std::vector<std::size_t> widths_;
-  std::vector<Reads> target_reads_;  // per target; empty: there are none
+  std::vector<Reads> target_reads_;  // per target; empty: none
   bool copies_ = false;              // every column in use is a plain number
 
   // The current row; it counts once it has ended well. RowSink::rows_ has its ports, then targets.

@@ -20,7 +20,7 @@ std::vector<std::size_t> places_of(const std::vector<std::string>& names,
   for (const std::string& name : names) {
     const auto found = std::find(columns.begin(), columns.end(), name);
     if (found == columns.end()) {
-      throw DataError(place + ": there is no column " + quote_text(name) + " to keep; there are " +
+      throw DataError(place + ": no column " + quote_text(name) + " to keep; the columns are " +
                       quoted_list(columns) + did_you_mean(name, columns));
     }
     if (std::count(columns.begin(), columns.end(), name) > 1)

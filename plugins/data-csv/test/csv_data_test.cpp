@@ -236,7 +236,7 @@ TEST_F(CsvDataTest, KeepsTextsAsTheyStandInTheRowsThatWereRead) {
   EXPECT_EQ(source.texts({"note", "id"}), (Texts{{"two\nlines", "a \"b\""}, {"007", "009"}}));
   EXPECT_EQ(source.texts({"y"}), (Texts{{"A", "B"}}));
   EXPECT_EQ(message_of([&] { source.texts({"nte"}); }),
-            "x.csv: there is no column \"nte\" to keep; there are \"id\", \"a\", \"note\", \"y\"; "
+            "x.csv: no column \"nte\" to keep; the columns are \"id\", \"a\", \"note\", \"y\"; "
             "did you mean \"note\"?");
 }
 

@@ -280,7 +280,7 @@ TEST_F(CsvErrors, OfLaterFilesSayWhatTheModelKnows) {
                   ::testing::HasSubstr("x.csv:1: the model needs the column \"kind\" (the target"),
                   ::testing::HasSubstr("the columns are color, n, m")));
   EXPECT_EQ(later(Purpose::kPredict, "n,n,m,color\n1,1,1,red\n", parameters),
-            "x.csv:1: there are 2 columns \"n\"");
+            "x.csv:1: 2 columns are named \"n\"");
   EXPECT_EQ(
       later(Purpose::kEvaluate, "color,n,m,kind\nrad,1,1,nope\n", parameters),
       "x.csv:2: column \"color\": unknown category \"rad\"; the "

@@ -9,6 +9,7 @@ std::span<const Target> targets() {
       Target{"safetensors", safetensors},
       Target{"state-folder", state_folder},
       Target{"csv", csv},
+      Target{"jsonl", jsonl},
       Target{"npy", npy},
       Target{"texts", texts},
       Target{"tokenizer", tokenizer},

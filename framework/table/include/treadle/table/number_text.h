@@ -49,7 +49,7 @@ inline constexpr double kPowersOfTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e
 }  // namespace detail
 
 /// Reads the finite number that [begin, end) is as a whole, "+" allowed. False for anything else,
-/// "inf" and "nan" among it. What is too large for a double gives infinity, what is too small 0.
+/// "inf" and "nan" among it. A number too large for a double gives infinity, one too small 0.
 bool read_whole_number(std::string_view text, double& value);
 
 /// Bytes that must be readable behind a text given to read_number().

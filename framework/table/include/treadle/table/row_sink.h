@@ -28,10 +28,9 @@ struct Timestamps {
 /// The values of one column in some rows. Everything is borrowed for a call.
 struct ColumnChunk {
   /// std::monostate: not read, which is allowed for a column that the sink has no use for.
-  using Values =
-      std::variant<std::monostate, std::span<const double>, std::span<const float>,
-                   std::span<const std::int64_t>, std::span<const std::int32_t>,
-                   std::span<const std::string_view>, Timestamps>;
+  using Values = std::variant<std::monostate, std::span<const double>, std::span<const float>,
+                              std::span<const std::int64_t>, std::span<const std::int32_t>,
+                              std::span<const std::string_view>, Timestamps>;
   Values values;
   /// One byte a row, 0 where the value is missing; empty: none is. A missing value has a place in
   /// `values` all the same.

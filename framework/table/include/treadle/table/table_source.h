@@ -20,7 +20,7 @@ struct TableColumns {
   /// Ends a message about names that cannot be right: "; if the file has no header line, …".
   std::string remedy;
   /// The message of a table without rows.
-  std::string no_rows = "there is no row";
+  std::string no_rows = "the table has no row";
 };
 
 /// At most so many columns are read.
@@ -39,10 +39,10 @@ std::vector<std::string> numbered_columns(std::size_t count);
 /// was found. One thread, but const functions are thread-safe once columns() has returned.
 class TableSource {
  public:
-  /// A place between two rows. What the numbers mean is the source's affair.
+  /// A place between two rows. The source decides what the numbers mean.
   struct Bookmark {
-    std::int64_t position = 0;  ///< of the row that comes next, as RowSink::begin_row() has it
-    std::int64_t offset = 0;    ///< such as a byte in the file
+    std::int64_t position = 0;  ///< such as the line
+    std::int64_t offset = 0;    ///< such as the byte in the file
   };
 
   TableSource() = default;
@@ -53,8 +53,8 @@ class TableSource {
   /// Valid as long as the source. Opens it when called first.
   const TableColumns& columns();
 
-  /// Gives the sink, which has columns().names.size() columns, up to `rows` more rows; false when
-  /// there are none behind them. A row given as a bad one counts.
+  /// Gives the sink, which has columns().names.size() columns, up to `rows` more rows; false at
+  /// the end of the table. A row given as a bad one counts.
   bool read(RowSink& sink, std::int64_t rows) { return do_read(sink, rows); }
   /// All that are left.
   void read(RowSink& sink);
