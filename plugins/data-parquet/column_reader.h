@@ -38,7 +38,7 @@ class ColumnReader {
   PageStream pages_;
   std::unique_ptr<ValueDecoder> decoder_;
   std::size_t group_ = 0;
-  bool is_in_page_ = false;  // what goes wrong goes wrong in a page
+  bool is_in_page_ = false;  // messages name it
   std::size_t group_left_ = 0;
   std::size_t page_left_ = 0;
   Page page_;

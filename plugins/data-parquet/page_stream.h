@@ -21,7 +21,7 @@ struct Page {
   std::string_view levels;
   Encoding level_encoding = Encoding::kRle;
   std::string_view body;  ///< the values
-  /// What both lie in. Pages share it no longer once somebody else holds it.
+  /// The memory of both. Reused for the next page, unless somebody else holds it.
   std::shared_ptr<char[]> bytes;
 };
 
@@ -29,7 +29,7 @@ struct Page {
 /// checksum where there is one. In memory: a page, stored and decompressed. Throws Damage.
 class PageStream {
  public:
-  /// What a page may have, in bytes.
+  /// The largest page, in bytes.
   static constexpr std::int64_t kLargestPage = 200'000'000;
 
   /// Borrows both.
@@ -57,7 +57,7 @@ class PageStream {
   bool is_optional_ = false;
   std::size_t index_ = 0;
   std::size_t next_index_ = 0;
-  // What of the chunk has been read and not been used, and where it goes on.
+  // Bytes of the chunk that have been read and not been used, and the rest in the file.
   std::vector<char> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

@@ -13,7 +13,7 @@ namespace treadle::parquet {
 namespace {
 
 constexpr std::string_view kEncryptedMagic = "PARE";
-constexpr std::uint64_t kTail = 8;                // the footer's size, and "PAR1"
+constexpr std::uint64_t kTail = 8;                     // the footer's size, and "PAR1"
 constexpr std::uint64_t kLongestFooter = 256'000'000;  // bytes
 
 }  // namespace

@@ -19,7 +19,8 @@ using parquet::MemorySource;
 using parquet::ParquetFile;
 using parquet::RowsReader;
 
-// Runs may be of any length: a page of a few bytes has millions of equal values, which is no mistake.
+// Runs may be of any length: a page of a few bytes has millions of equal values, which is no
+// mistake.
 constexpr std::size_t kMostRows = 20'000;
 
 // The bytes of values, as NaN differs from itself.
@@ -71,7 +72,7 @@ void read_file(std::string_view bytes) {
     return;
   const std::vector<std::string> seen = read_rows(file, columns, 1000);
   const std::vector<std::string> again = read_rows(file, columns, 7);
-  // An error may come within a step; what both have read before is the same.
+  // An error may come within a step; the rows before it are the same.
   const std::size_t both = std::min(seen.size(), again.size());
   promise(std::equal(seen.begin(), seen.begin() + static_cast<std::ptrdiff_t>(both), again.begin()),
           "a file has the same values for any number of rows read at once");

@@ -99,7 +99,8 @@ struct MadeFile {
   static std::string page_bytes(const MadePage& page) {
     ThriftWriter header;
     header.integer(1, static_cast<std::int32_t>(page.type));
-    header.integer(2, page.uncompressed_size.value_or(static_cast<std::int32_t>(page.bytes.size())));
+    header.integer(2,
+                   page.uncompressed_size.value_or(static_cast<std::int32_t>(page.bytes.size())));
     header.integer(3, static_cast<std::int32_t>(page.bytes.size()));
     if (page.crc)
       header.integer(4, static_cast<std::int32_t>(*page.crc));

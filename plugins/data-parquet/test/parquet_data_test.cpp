@@ -79,7 +79,8 @@ std::string error_of(const char* name, const Json& parameters) {
 }
 
 TEST(ParquetData, HasTheNumbersOfTheFile) {
-  const auto data = make_data(kWithoutNulls, {{"columns", {"integer", "few"}}, {"target", "rising"}});
+  const auto data =
+      make_data(kWithoutNulls, {{"columns", {"integer", "few"}}, {"target", "rising"}});
   data->open({});
 
   const std::vector<double> features = values_of(all_rows(*data).inputs[0]);
@@ -94,8 +95,7 @@ TEST(ParquetData, HasTheNumbersOfTheFile) {
 
 TEST(ParquetData, HasTextsAsClassesAndCategories) {
   const auto data = make_data(
-      kWithoutNulls,
-      {{"columns", {"word"}}, {"categorical", {"word"}}, {"target", "enumeration"}});
+      kWithoutNulls, {{"columns", {"word"}}, {"categorical", {"word"}}, {"target", "enumeration"}});
   data->open({});
 
   EXPECT_THAT(data->spec().targets[0].class_names, ElementsAre("a", "b", "c"));
@@ -104,16 +104,18 @@ TEST(ParquetData, HasTextsAsClassesAndCategories) {
   const std::vector<double> numbers = values_of(all_rows(*data).inputs[0]);
   const std::vector<std::string> words = written(kWithoutNulls, 25);
   for (std::size_t row = 0; row < words.size(); ++row) {
-    const std::string& category = data->spec().inputs[0].columns[0].categories.at(
-        static_cast<std::size_t>(numbers.at(row)));
+    const std::string& category =
+        data->spec().inputs[0].columns[0].categories.at(static_cast<std::size_t>(numbers.at(row)));
     EXPECT_EQ('"' + category + '"', words[row]);
   }
 }
 
 TEST(ParquetData, HasDatesAndTimestampsAsTimes) {
-  const auto times = make_data(
-      kWithoutNulls, {{"columns", {"date"}}, {"dates", {"date"}}, {"calendar", {"weekend"}},
-                      {"time", "timestamptz"}, {"target", "rising"}});
+  const auto times = make_data(kWithoutNulls, {{"columns", {"date"}},
+                                               {"dates", {"date"}},
+                                               {"calendar", {"weekend"}},
+                                               {"time", "timestamptz"},
+                                               {"target", "rising"}});
   times->open({});
 
   const std::vector<double> features = values_of(all_rows(*times).inputs[0]);
@@ -145,9 +147,10 @@ TEST(ParquetData, HasNullsAsMissingValues) {
 
 TEST(ParquetData, NamesFileAndRow) {
   ASSERT_EQ(written(kWithNulls, 10)[0], "null");
-  EXPECT_THAT(error_of(kWithNulls, {{"columns", {"few"}}, {"target", "rising"}}),
-              ::testing::StartsWith("duckdb-v1-zstd.parquet, row 1: column \"rising\": the value is "
-                                    "missing"));
+  EXPECT_THAT(
+      error_of(kWithNulls, {{"columns", {"few"}}, {"target", "rising"}}),
+      ::testing::StartsWith("duckdb-v1-zstd.parquet, row 1: column \"rising\": the value is "
+                            "missing"));
 }
 
 TEST(ParquetData, NamesColumnsThatAreNotThere) {
@@ -165,12 +168,11 @@ DataCase parquet_case(std::string name, const Json& parameters) {
 
 INSTANTIATE_TEST_SUITE_P(
     Parquet, DataContract,
-    ::testing::Values(
-        parquet_case("Classes", {{"columns", {"float", "word", "boolean"}},
-                                 {"categorical", {"word"}},
-                                 {"target", "enumeration"}}),
-        parquet_case("Numbers", {{"columns", {"integer", "decimal_9"}},
-                                 {"target", "halves"}})),
+    ::testing::Values(parquet_case("Classes", {{"columns", {"float", "word", "boolean"}},
+                                               {"categorical", {"word"}},
+                                               {"target", "enumeration"}}),
+                      parquet_case("Numbers",
+                                   {{"columns", {"integer", "decimal_9"}}, {"target", "halves"}})),
     CaseName());
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Encodings and types, byte by byte. Expected values: the examples of Encodings.md and LogicalTypes.md
-// of apache/parquet-format, or a loop over bits.
+// Encodings and types, byte by byte. Expected values: the examples of Encodings.md and
+// LogicalTypes.md of apache/parquet-format, or a loop over bits.
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -130,13 +130,11 @@ TEST(ParquetTypes, HaveTimestampsOf96Bits) {
 }
 
 TEST(ParquetTypes, HaveDecimalsOfAnyBytes) {
-  MadeFile file{.physical = Physical::kByteArray,
-                .converted = Converted::kDecimal,
-                .scale = 2,
-                .rows = 4};
+  MadeFile file{
+      .physical = Physical::kByteArray, .converted = Converted::kDecimal, .scale = 2, .rows = 4};
   const std::string long_number("\x01\0\0\0\0\0\0\0\0", 9);  // 2^64
-  file.pages = {{little(2) + "\x01\x41"s + little(1) + "\xff"s + little(0) + little(9) + long_number,
-                 4}};
+  file.pages = {
+      {little(2) + "\x01\x41"s + little(1) + "\xff"s + little(0) + little(9) + long_number, 4}};
 
   // printf '%016x' of 3.21, -0.01, 0 and 184467440737095516.16.
   EXPECT_EQ(values_or_error(file.bytes()),
@@ -144,10 +142,7 @@ TEST(ParquetTypes, HaveDecimalsOfAnyBytes) {
 }
 
 TEST(ParquetTypes, HaveFloatsOf16Bits) {
-  MadeFile file{.physical = Physical::kFixed,
-                .length = 2,
-                .logical = Logical::kFloat16,
-                .rows = 6};
+  MadeFile file{.physical = Physical::kFixed, .length = 2, .logical = Logical::kFloat16, .rows = 6};
   // 1, -2, 65504, the least subnormal, infinity, NaN: from the table of binary16.
   file.pages = {{"\x00\x3c\x00\xc0\xff\x7b\x01\x00\x00\x7c\x01\x7e"s, 6}};
 
@@ -164,13 +159,8 @@ TEST(ParquetTypes, HaveUnsignedNumbers) {
 
 TEST(ParquetPages, HaveLevelsInTheOldPacking) {
   MadeFile file{.repetition = Repetition::kOptional, .rows = 9};
-  file.pages = {{"\xa0\x80"s + little(1) + little(2) + little(3),
-                 9,
-                 Encoding::kPlain,
-                 PageType::kData,
-                 std::nullopt,
-                 std::nullopt,
-                 Encoding::kBitPacked}};
+  file.pages = {{"\xa0\x80"s + little(1) + little(2) + little(3), 9, Encoding::kPlain,
+                 PageType::kData, std::nullopt, std::nullopt, Encoding::kBitPacked}};
 
   EXPECT_EQ(values_or_error(file.bytes()), "1\nnull\n2\nnull\nnull\nnull\nnull\nnull\n3\n");
 }

@@ -39,8 +39,10 @@ TEST(ParquetErrors, NameWhatIsNotSupported) {
             "x.parquet: column \"x\", row group 0, page 0: it has the encoding ALP, which is not "
             "supported; write the file with PLAIN or dictionaries");
 
-  for (const auto& [codec, name] : {std::pair(Codec::kBrotli, "BROTLI"), {Codec::kLzo, "LZO"},
-                                    {Codec::kLz4, "LZ4"}, {static_cast<Codec>(77), "codec 77"}}) {
+  for (const auto& [codec, name] : {std::pair(Codec::kBrotli, "BROTLI"),
+                                    {Codec::kLzo, "LZO"},
+                                    {Codec::kLz4, "LZ4"},
+                                    {static_cast<Codec>(77), "codec 77"}}) {
     MadeFile file{.codec = codec, .rows = 1};
     file.pages = {{numbers(1), 1}};
     EXPECT_EQ(values_or_error(file.bytes()),
@@ -76,7 +78,7 @@ TEST(ParquetErrors, ComeFromAChecksumThatDiffers) {
             "x.parquet: column \"x\", row group 0, page 0: it is damaged: its checksum differs");
 }
 
-// A page of a few bytes that claims to become very many: refused before memory is asked for.
+// Decompression bombs are refused before memory is allocated.
 TEST(ParquetErrors, ComeFromPagesThatWouldExplode) {
   std::string zeros(1 << 20, '\0');
   std::string packed(ZSTD_compressBound(zeros.size()), '\0');
@@ -85,14 +87,16 @@ TEST(ParquetErrors, ComeFromPagesThatWouldExplode) {
   MadeFile file{.codec = Codec::kZstd, .rows = 50'000'000};
   file.pages = {{packed, 50'000'000, Encoding::kPlain, PageType::kData, 199'000'000}};
   const std::string more_than_zstd_can = values_or_error(file.bytes());
-  EXPECT_EQ(more_than_zstd_can,
-            "x.parquet: column \"x\", row group 0, page 0: it should have 199000000 bytes, but ZSTD "
-            "makes it 1048576");
+  EXPECT_EQ(
+      more_than_zstd_can,
+      "x.parquet: column \"x\", row group 0, page 0: it should have 199000000 bytes, but ZSTD "
+      "makes it 1048576");
 
   file.pages[0].uncompressed_size = 2'000'000'000;
-  EXPECT_EQ(values_or_error(file.bytes()),
-            "x.parquet: column \"x\", row group 0, page 0: it has 2000000000 bytes; at most 200000000 "
-            "are supported");
+  EXPECT_EQ(
+      values_or_error(file.bytes()),
+      "x.parquet: column \"x\", row group 0, page 0: it has 2000000000 bytes; at most 200000000 "
+      "are supported");
 
   file.codec = Codec::kGzip;
   file.pages[0] = {"0123456789", 50'000'000, Encoding::kPlain, PageType::kData, 200'000};
@@ -102,39 +106,45 @@ TEST(ParquetErrors, ComeFromPagesThatWouldExplode) {
 
   file.codec = Codec::kSnappy;
   file.pages[0] = {"\x80\x80\x80\x20junk", 50'000'000, Encoding::kPlain, PageType::kData, 1 << 26};
-  EXPECT_EQ(values_or_error(file.bytes()),
-            "x.parquet: column \"x\", row group 0, page 0: it is damaged: SNAPPY compresses less than "
-            "that");
+  EXPECT_EQ(
+      values_or_error(file.bytes()),
+      "x.parquet: column \"x\", row group 0, page 0: it is damaged: SNAPPY compresses less than "
+      "that");
 }
 
 TEST(ParquetErrors, ComeFromCountsThatDoNotFit) {
   MadeFile file{.rows = 3};
   file.pages = {{numbers(4), 4}};
-  EXPECT_EQ(values_or_error(file.bytes()),
-            "x.parquet: column \"x\", row group 0, page 0: it has 4 values, but only 3 rows are left "
-            "in the row group");
+  EXPECT_EQ(
+      values_or_error(file.bytes()),
+      "x.parquet: column \"x\", row group 0, page 0: it has 4 values, but only 3 rows are left "
+      "in the row group");
   file.pages = {{numbers(2), 2}};
   EXPECT_EQ(values_or_error(file.bytes()),
             "x.parquet: column \"x\", row group 0: it ends 1 rows before its row group");
   file.pages = {{numbers(2), 3}};
-  EXPECT_EQ(values_or_error(file.bytes()),
-            "x.parquet: column \"x\", row group 0, page 0: it has fewer values than its levels: 1 more "
-            "are needed");
+  EXPECT_EQ(
+      values_or_error(file.bytes()),
+      "x.parquet: column \"x\", row group 0, page 0: it has fewer values than its levels: 1 more "
+      "are needed");
 
   MadeFile texts{.physical = Physical::kByteArray, .converted = Converted::kUtf8, .rows = 1};
   texts.pages = {{"\x01\x02\x01"s, 1, Encoding::kRleDictionary}};
-  EXPECT_EQ(values_or_error(texts.bytes()),
-            "x.parquet: column \"x\", row group 0, page 0: it has indices, but there is no dictionary "
-            "before it");
+  EXPECT_EQ(
+      values_or_error(texts.bytes()),
+      "x.parquet: column \"x\", row group 0, page 0: it has indices, but there is no dictionary "
+      "before it");
   texts.pages.insert(texts.pages.begin(),
                      {little(1) + "a", 1, Encoding::kPlain, PageType::kDictionary});
-  EXPECT_EQ(values_or_error(texts.bytes()),
-            "x.parquet: column \"x\", row group 0, page 1: it has the index 1 into a dictionary of 1 "
-            "values");
+  EXPECT_EQ(
+      values_or_error(texts.bytes()),
+      "x.parquet: column \"x\", row group 0, page 1: it has the index 1 into a dictionary of 1 "
+      "values");
   texts.pages = {{little(2) + "\xff\xfe", 1}};
-  EXPECT_EQ(values_or_error(texts.bytes()),
-            "x.parquet: column \"x\", row group 0, page 0: a text of 2 bytes is not UTF-8 from byte 0 "
-            "on");
+  EXPECT_EQ(
+      values_or_error(texts.bytes()),
+      "x.parquet: column \"x\", row group 0, page 0: a text of 2 bytes is not UTF-8 from byte 0 "
+      "on");
 }
 
 TEST(ParquetErrors, RefuseColumnsOnlyWhereTheyAreRead) {
