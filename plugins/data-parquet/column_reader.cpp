@@ -10,9 +10,9 @@
 
 namespace treadle::parquet {
 
-ColumnReader::ColumnReader(const ByteSource& source, Compressor& compressor, const Column& column,
-                           std::string shown)
-    : column_(column), shown_(std::move(shown)), pages_(source, compressor) {
+ColumnReader::ColumnReader(const ByteSource& source, Compressor& compressor, PageMemory& memory,
+                           const Column& column, std::string shown)
+    : column_(column), shown_(std::move(shown)), pages_(source, compressor, memory) {
   if (!column_.refusal.empty()) {
     throw DataError(shown_ + ": column " + quote_value(column_.name) +
                     " cannot be read: " + column_.refusal);
@@ -56,7 +56,8 @@ void ColumnReader::next_page() {
     is_in_page_ = true;
     if (!pages_.next(page_)) {
       is_in_page_ = false;
-      throw Damage("it ends " + std::to_string(group_left_) + " rows before its row group");
+      throw Damage("its pages end before its row group; values that are missing: " +
+                   std::to_string(group_left_));
     }
     if (page_.type == PageType::kDictionary) {
       decoder_->set_dictionary(page_.bytes, page_.body, page_.values);

@@ -15,6 +15,14 @@ constexpr std::size_t kLongestHeader = std::size_t{1} << 24;  // bytes
 
 }  // namespace
 
+void PageMemory::exchange(std::size_t less, std::size_t more) {
+  if (held_ - less + more > most_) {
+    throw Damage("the pages of all columns become " + std::to_string(held_ - less + more) +
+                 " bytes at once, too many for a file of this size; read fewer columns");
+  }
+  held_ = held_ - less + more;
+}
+
 void PageStream::begin(const ColumnChunk& chunk, bool is_optional) {
   if (chunk.is_encrypted)
     throw Damage("it is encrypted, which is not supported");
@@ -107,7 +115,9 @@ void PageStream::make_room(Page& page, std::size_t size) {
   if (page.bytes && page.bytes.use_count() == 1 && room_ >= size)
     return;
   page.bytes.reset();
-  room_ = std::max<std::size_t>(size, 1);
+  const std::size_t room = std::max<std::size_t>(size, 1);
+  memory_.exchange(room_, room);
+  room_ = room;
   page.bytes.reset(new char[room_]);
 }
 

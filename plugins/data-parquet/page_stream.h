@@ -25,6 +25,22 @@ struct Page {
   std::shared_ptr<char[]> bytes;
 };
 
+/// The memory that the pages of all columns of a file may take together. A file of a megabyte could
+/// otherwise have thousands of columns whose pages are zeros, and fill any memory.
+class PageMemory {
+ public:
+  /// As much as any usual table needs, and more for large files.
+  explicit PageMemory(std::uint64_t file_size)
+      : most_((std::uint64_t{1} << 30) + 200 * file_size) {}
+
+  /// Throws Damage where `more` bytes instead of `less` are too many.
+  void exchange(std::size_t less, std::size_t more);
+
+ private:
+  std::uint64_t most_;
+  std::uint64_t held_ = 0;
+};
+
 /// Reads the pages of a column chunk in order: checks sizes before it asks for memory, and the
 /// checksum where there is one. In memory: a page, stored and decompressed. Throws Damage.
 class PageStream {
@@ -32,9 +48,9 @@ class PageStream {
   /// The largest page, in bytes.
   static constexpr std::int64_t kLargestPage = 200'000'000;
 
-  /// Borrows both.
-  PageStream(const ByteSource& source, Compressor& compressor)
-      : source_(source), compressor_(compressor) {}
+  /// Borrows all three.
+  PageStream(const ByteSource& source, Compressor& compressor, PageMemory& memory)
+      : source_(source), compressor_(compressor), memory_(memory) {}
 
   /// Begins a chunk, whose values have levels if the column is optional. Throws Damage where the
   /// chunk cannot lie in the file.
@@ -53,6 +69,7 @@ class PageStream {
 
   const ByteSource& source_;
   Compressor& compressor_;
+  PageMemory& memory_;
   Codec codec_ = Codec::kUncompressed;
   bool is_optional_ = false;
   std::size_t index_ = 0;

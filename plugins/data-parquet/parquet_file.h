@@ -63,6 +63,7 @@ class RowsReader {
 
   const ParquetFile& file_;
   Compressor compressor_;
+  PageMemory memory_;
   std::vector<std::size_t> leaves_;  // of each column
   std::vector<std::unique_ptr<ColumnReader>> readers_;
   std::vector<ColumnValues> values_;

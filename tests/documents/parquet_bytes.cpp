@@ -74,7 +74,8 @@ std::optional<std::int32_t> date_in(const std::string& field) {
   unsigned day = 0;
   if (field.size() != 10 || std::sscanf(field.c_str(), "%4d-%2u-%2u", &year, &month, &day) != 3)
     return std::nullopt;
-  const std::chrono::sys_days days = std::chrono::year(year) / static_cast<int>(month) / static_cast<int>(day);
+  const std::chrono::sys_days days =
+      std::chrono::year(year) / static_cast<int>(month) / static_cast<int>(day);
   return static_cast<std::int32_t>(days.time_since_epoch().count());
 }
 
@@ -92,7 +93,8 @@ int type_of(const Rows& rows, std::size_t column) {
 }
 
 // A data page with definition levels, one bit each.
-std::string page_of(const Rows& rows, std::size_t first, std::size_t last, std::size_t column, int type) {
+std::string page_of(const Rows& rows, std::size_t first, std::size_t last, std::size_t column,
+                    int type) {
   std::string bits((last - first + 7) / 8, '\0');
   std::string values;
   for (std::size_t row = first; row < last; ++row) {
@@ -108,8 +110,8 @@ std::string page_of(const Rows& rows, std::size_t first, std::size_t last, std::
   const std::string levels = varint(bits.size() << 1 | 1) + bits;
   const std::string body = little(static_cast<std::uint32_t>(levels.size())) + levels + values;
   constexpr std::size_t kRle = 3;
-  return integer(1, kI32, 0) + integer(1, kI32, body.size()) + integer(1, kI32, body.size()) + begin(2) +
-         integer(1, kI32, last - first) + integer(1, kI32, 0) + integer(1, kI32, kRle) +
+  return integer(1, kI32, 0) + integer(1, kI32, body.size()) + integer(1, kI32, body.size()) +
+         begin(2) + integer(1, kI32, last - first) + integer(1, kI32, 0) + integer(1, kI32, kRle) +
          integer(1, kI32, kRle) + kEnd + kEnd + body;
 }
 
@@ -134,8 +136,9 @@ std::string parquet_of(const std::vector<std::string>& names, const Rows& rows) 
     groups += list_of(1, kStruct, names.size());
     for (std::size_t column = 0; column < names.size(); ++column) {
       const std::string page = page_of(rows, first, last, column, types[column]);
-      groups += integer(2, kI64, 0) + begin(1) + integer(1, kI32, static_cast<std::size_t>(types[column])) +
-                list_of(1, kI32, 0) + list_of(1, kBinary, 1) + text(names[column]) + integer(1, kI32, 0) +
+      groups += integer(2, kI64, 0) + begin(1) +
+                integer(1, kI32, static_cast<std::size_t>(types[column])) + list_of(1, kI32, 0) +
+                list_of(1, kBinary, 1) + text(names[column]) + integer(1, kI32, 0) +
                 integer(1, kI64, last - first) + integer(1, kI64, page.size()) +
                 integer(1, kI64, page.size()) + integer(2, kI64, file.size()) + kEnd + kEnd;
       file += page;
@@ -143,7 +146,8 @@ std::string parquet_of(const std::vector<std::string>& names, const Rows& rows) 
     groups += integer(1, kI64, 0) + integer(1, kI64, last - first) + kEnd;
   }
   std::string footer = integer(1, kI32, 1) + list_of(1, kStruct, names.size() + 1);
-  footer += static_cast<char>(4 << 4 | kBinary) + text("root") + integer(1, kI32, names.size()) + kEnd;
+  footer +=
+      static_cast<char>(4 << 4 | kBinary) + text("root") + integer(1, kI32, names.size()) + kEnd;
   for (std::size_t column = 0; column < names.size(); ++column)
     footer += schema_of(names[column], types[column]);
   footer += integer(1, kI64, rows.size()) + list_of(1, kStruct, group_count) + groups + kEnd;

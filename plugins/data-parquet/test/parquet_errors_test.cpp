@@ -9,7 +9,9 @@
 
 #include <treadle/base/error.h>
 
+#include "bytes.h"
 #include "made_file.h"
+#include "page_stream.h"
 
 namespace treadle::parquet {
 namespace {
@@ -112,6 +114,15 @@ TEST(ParquetErrors, ComeFromPagesThatWouldExplode) {
       "that");
 }
 
+TEST(ParquetErrors, ComeFromPagesOfManyColumnsThatWouldExplodeTogether) {
+  PageMemory memory(10);
+  for (int column = 0; column < 5; ++column)
+    memory.exchange(0, 200'000'000);
+
+  EXPECT_THROW(memory.exchange(0, 200'000'000), Damage);
+  EXPECT_NO_THROW(memory.exchange(200'000'000, 200'000'000));
+}
+
 TEST(ParquetErrors, ComeFromCountsThatDoNotFit) {
   MadeFile file{.rows = 3};
   file.pages = {{numbers(4), 4}};
@@ -121,7 +132,8 @@ TEST(ParquetErrors, ComeFromCountsThatDoNotFit) {
       "in the row group");
   file.pages = {{numbers(2), 2}};
   EXPECT_EQ(values_or_error(file.bytes()),
-            "x.parquet: column \"x\", row group 0: it ends 1 rows before its row group");
+            "x.parquet: column \"x\", row group 0: its pages end before its row group; values that "
+            "are missing: 1");
   file.pages = {{numbers(2), 3}};
   EXPECT_EQ(
       values_or_error(file.bytes()),
