@@ -127,6 +127,14 @@ bool read_whole_number(std::string_view text, double& value) {
   return error == std::errc();
 }
 
+char* write_number(char* text, double value) {
+  const double magnitude = std::abs(value);
+  const bool is_plain = magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16);
+  return std::to_chars(text, text + 32, value,
+                       is_plain ? std::chars_format::fixed : std::chars_format::scientific)
+      .ptr;
+}
+
 bool normalize_integer(std::string_view& text) {
   std::size_t i = !text.empty() && text.front() == '-' ? 1 : 0;
   const std::size_t first = i;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include <treadle/table/number_text.h>
 #include <treadle/table/row_sink.h>
 
 namespace treadle::table {
@@ -105,8 +106,7 @@ void RowSink::do_number(std::size_t column, double value) {
   if (std::isnan(value))
     return do_missing(column);
   std::array<char, 32> text;
-  const char* const end = std::to_chars(text.begin(), text.end(), value).ptr;
-  do_text(column, std::string_view(text.begin(), end));
+  do_text(column, std::string_view(text.begin(), write_number(text.data(), value)));
 }
 
 void RowSink::do_integer(std::size_t column, std::int64_t value) {

@@ -261,8 +261,7 @@ void TableRows::do_number(std::size_t column, double value) {
   if (std::isnan(value))
     return do_missing(column);
   std::array<char, 32> text;
-  const char* const end = std::to_chars(text.begin(), text.end(), value).ptr;
-  take(column, std::string_view(text.begin(), end));
+  take(column, std::string_view(text.begin(), write_number(text.data(), value)));
 }
 
 void TableRows::do_integer(std::size_t column, std::int64_t value) {

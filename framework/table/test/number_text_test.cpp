@@ -84,6 +84,28 @@ TEST(ReadNumber, RefusesWhatIsNotANumber) {
   }
 }
 
+TEST(WriteNumber, ReadsBackAsTheSameNumberAndLooksAsPythonsDoes) {
+  const auto written = [](double value) {
+    char text[32];
+    return std::string(text, write_number(text, value));
+  };
+  // python3 -c 'print([repr(x) for x in (0.1, -0.0006, 0.0001, 1e-5, 1e15, 1e16, -0.0, 5e-324)])',
+  // without the ".0" of whole numbers.
+  EXPECT_EQ(written(0.1), "0.1");
+  EXPECT_EQ(written(-0.0006), "-0.0006");
+  EXPECT_EQ(written(0.0001), "0.0001");
+  EXPECT_EQ(written(1e-5), "1e-05");
+  EXPECT_EQ(written(1e15), "1000000000000000");
+  EXPECT_EQ(written(1e16), "1e+16");
+  EXPECT_EQ(written(-0.0), "-0");
+  EXPECT_EQ(written(5e-324), "5e-324");
+  RandomBits random(5);
+  for (int i = 0; i < 10'000; ++i) {
+    const double value = random.normal() * std::pow(10, 40 * random.uniform() - 20);
+    EXPECT_EQ(std::strtod(written(value).c_str(), nullptr), value);
+  }
+}
+
 TEST(NormalizeInteger, TakesAFractionOfZerosAway) {
   const std::pair<const char*, const char*> integers[] = {
       {"3", "3"}, {"3.0", "3"}, {"-12.000", "-12"}, {"3.", "3"}, {"007", "007"}};

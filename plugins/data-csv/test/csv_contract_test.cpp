@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <treadle/testing/data/data_contract.h>
+#include <treadle/testing/data/stream_contract.h>
 #include <treadle/testing/plugin/plugin_under_test.h>
 
 namespace treadle::testing {
@@ -61,6 +62,17 @@ INSTANTIATE_TEST_SUITE_P(
                                             {"group", "id"},
                                             {"time", "when"}})),
     CaseName());
+
+INSTANTIATE_TEST_SUITE_P(CsvInChunks, StreamContract,
+                         ::testing::Values(StreamCase{
+                             "Table",
+                             [] {
+                               return csv_case("", {{"columns", {"color", "a", "price"}},
+                                                    {"weight", "w"},
+                                                    {"in_memory", false}})
+                                   .make();
+                             }}),
+                         CaseName());
 
 TEST(CsvSchema, DefaultsAreThoseOfTheCode) {
   const Json completed = plugin().completed("csv", {{"path", "/tmp/x.csv"}});

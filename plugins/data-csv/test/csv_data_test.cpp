@@ -426,6 +426,26 @@ TEST_F(CsvDataTest, StateKeepsSeveralTargets) {
 
 constexpr const char* kTraining = "color,n,w,kind\nred,1,1,no\nblue,2,2,yes\ngreen,3,1,no\n";
 
+TEST_F(CsvDataTest, ReadsTheSameRowsInChunks) {
+  std::string text = "note,a,y\n";
+  for (int row = 0; row < 20'000; ++row) {
+    text += row % 5 == 0 ? "\"two\nlines, \"\"quoted\"\"\"," : "one,";
+    text += std::to_string(row) + ",0.5" + (row % 3 == 0 ? "\r\n\n" : "\n");
+  }
+  text.pop_back();
+  write(text);
+  const auto whole = open({{"columns", {"a"}}});
+  const auto data = open({{"columns", {"a"}}, {"in_memory", false}});
+
+  std::vector<Batch> batches;
+  const auto stream = data->stream(999);
+  for (Batch batch; stream->next(batch);)
+    batches.push_back(batch);
+  EXPECT_EQ(values(Batch::join(batches).inputs[0]), features(*whole));
+  EXPECT_EQ(data->ask<SourceColumns>()->texts({"note"}),
+            whole->ask<SourceColumns>()->texts({"note"}));
+}
+
 class CsvDataLaterTest : public CsvDataTest {
  protected:
   const Json parameters_ = {{"categorical", {"color"}}, {"weight", "w"}};

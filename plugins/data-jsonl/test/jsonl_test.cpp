@@ -18,6 +18,7 @@
 #include <treadle/core/data/abilities/source_columns.h>
 #include <treadle/core/data/abilities/table_profile.h>
 #include <treadle/testing/data/data_contract.h>
+#include <treadle/testing/data/stream_contract.h>
 #include <treadle/testing/plugin/plugin_under_test.h>
 
 #include "jsonl_data.h"
@@ -199,6 +200,21 @@ TEST_F(JsonlTest, SurvivesDeepNesting) {
   EXPECT_THAT(error("{\"a\": " + deep + "\n"), ::testing::HasSubstr("is no JSON object"));
 }
 
+TEST_F(JsonlTest, ReadsTheSameRowsInChunks) {
+  std::string text = "\xEF\xBB\xBF";
+  for (int row = 0; row < 20'000; ++row) {
+    text += "{\"a\": " + std::to_string(row) + ", \"y\": 0.5}" + (row % 3 == 0 ? "\r\n\n" : "\n");
+  }
+  const auto whole = open(text);
+  const auto data = open(text, {{"in_memory", false}});
+
+  std::vector<Batch> batches;
+  const auto stream = data->stream(999);
+  for (Batch batch; stream->next(batch);)
+    batches.push_back(batch);
+  EXPECT_EQ(values(Batch::join(batches).inputs[0]), values(batch(*whole).inputs[0]));
+}
+
 TEST_F(JsonlTest, ReadsLinesLongerThanAPiece) {
   const std::string text(3 << 20, 'x');
   const auto data =
@@ -322,5 +338,16 @@ INSTANTIATE_TEST_SUITE_P(
                                                      {"group", "id"},
                                                      {"time", "when"}})),
     CaseName());
+
+INSTANTIATE_TEST_SUITE_P(JsonlInChunks, StreamContract,
+                         ::testing::Values(StreamCase{"Table",
+                                                      [] {
+                                                        return jsonl::jsonl_case(
+                                                                   "", {{"columns", {"color", "a"}},
+                                                                        {"target", "kind"},
+                                                                        {"in_memory", false}})
+                                                            .make();
+                                                      }}),
+                         CaseName());
 
 }  // namespace treadle::testing

@@ -10,6 +10,7 @@
 
 #include <treadle/base/config.h>
 #include <treadle/base/error.h>
+#include <treadle/base/random.h>
 #include <treadle/base/problem.h>
 #include <treadle/core/data/chunked_stream.h>
 #include <treadle/core/data/data_provider.h>
@@ -180,6 +181,41 @@ TEST(Streams, DataWithAnEndTrainsInPassesAndResumesAnywhere) {
     RunOptions options = stopped.options();
     options.stop = impatient.token();
     EXPECT_THROW(run_workflow(runtime, runtime.resolve(waves()), options), Interrupted);
+    const fs::path run = fs::directory_iterator(options.output)->path();
+
+    resume_run(runtime, run, stopped.options());
+
+    EXPECT_EQ(bits_of(run), expected) << "stopped after " << steps << " steps";
+  }
+}
+
+TEST(Streams, ATableOnDiskTrainsInPassesAndResumesAnywhere) {
+  const Runtime runtime = watching_runtime();
+  const Workspace folder;
+  const fs::path table = folder.folder() / "table.csv";
+  {
+    RandomBits random(4);
+    std::ofstream file(table);
+    file << "a,b,note,y\n";
+    for (int row = 0; row < 530; ++row) {
+      const double a = random.normal();
+      const double b = random.normal();
+      file << a << ',' << b << (row % 9 == 0 ? ",\"two\nlines\"," : ",one,") << 2 * a - b << '\n';
+    }
+  }
+  json document = waves();
+  document["data"] = {
+      {"use", "csv"}, {"path", table.string()}, {"columns", {"a", "b"}}, {"in_memory", false}};
+  document["training"]["epochs"] = 8;
+  const Workspace whole;
+  const std::string expected =
+      bits_of(run_workflow(runtime, runtime.resolve(document), whole.options()).folder);
+  for (const int steps : {1, 31, 100}) {
+    const Impatient impatient(runtime, steps);
+    const Workspace stopped;
+    RunOptions options = stopped.options();
+    options.stop = impatient.token();
+    EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), options), Interrupted);
     const fs::path run = fs::directory_iterator(options.output)->path();
 
     resume_run(runtime, run, stopped.options());

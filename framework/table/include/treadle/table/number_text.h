@@ -109,6 +109,10 @@ inline constexpr int kReadAhead = 8;
   return read_whole_number(std::string_view(begin, p), value) ? p : nullptr;
 }
 
+/// The shortest text that reads back as the same number, with an exponent where Python writes one:
+/// 0.0001, 1e-05, 1e+16. Up to 32 bytes at `text`; returns their end.
+char* write_number(char* text, double value);
+
 /// Whether the text is an integer, in which case `text` loses a fraction of zeros: "3.0" and "3"
 /// are one label.
 bool normalize_integer(std::string_view& text);
