@@ -43,8 +43,7 @@ constexpr std::array<Unpacker<T>, sizeof...(kWidths)> unpackers(
 
 template <typename T>
 void unpack_any(std::string_view bytes, int width, T* out, std::size_t count) {
-  static constexpr auto kUnpackers =
-      unpackers<T>(std::make_integer_sequence<int, kWidest + 1>());
+  static constexpr auto kUnpackers = unpackers<T>(std::make_integer_sequence<int, kWidest + 1>());
   if (width == 0) {
     std::fill_n(out, count, T{0});
     return;
@@ -78,8 +77,7 @@ void unpack(std::string_view bytes, int width, std::uint8_t* out, std::size_t co
 void unpack_wide(std::string_view bytes, int width, std::size_t first, std::uint64_t* out,
                  std::size_t count) {
   const auto stride = static_cast<std::size_t>(width);
-  const std::uint64_t mask =
-      width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+  const std::uint64_t mask = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
   std::size_t bit = first * stride;
   std::size_t i = 0;
   for (; i < count && bit / 8 + 16 <= bytes.size(); ++i, bit += stride) {
@@ -117,8 +115,8 @@ void HybridDecoder::next_run() {
   index_ = 0;
   if (is_packed_) {
     // Some writers cut the last group where its last number ends.
-    const std::uint64_t size = std::min<std::uint64_t>(
-        count * static_cast<std::uint64_t>(width_), cursor.left());
+    const std::uint64_t size =
+        std::min<std::uint64_t>(count * static_cast<std::uint64_t>(width_), cursor.left());
     packed_ = cursor.take(size);
     left_ = static_cast<std::size_t>(
         width_ == 0 ? count * kGroup
@@ -147,7 +145,7 @@ void HybridDecoder::read(T* out, std::size_t count) {
     } else if (index_ % kGroup == 0) {
       unpack(packed_.substr(index_ / kGroup * static_cast<std::size_t>(width_)), width_, out, some);
     } else {
-      // What a read before has left of a group.
+      // The rest of a group that an earlier read() began.
       some = std::min(some, kGroup - index_ % kGroup);
       std::array<T, kGroup> group;
       unpack(packed_.substr(index_ / kGroup * static_cast<std::size_t>(width_)), width_,

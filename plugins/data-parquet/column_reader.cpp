@@ -10,12 +10,12 @@
 
 namespace treadle::parquet {
 
-ColumnReader::ColumnReader(const ByteSource& source, Compressor& compressor, const Column& column,
-                           std::string shown)
-    : column_(column), shown_(std::move(shown)), pages_(source, compressor) {
+ColumnReader::ColumnReader(const ByteSource& source, Compressor& compressor, PageMemory& memory,
+                           const Column& column, std::string shown)
+    : column_(column), shown_(std::move(shown)), pages_(source, compressor, memory) {
   if (!column_.refusal.empty()) {
-    throw DataError(shown_ + ": column " + quote_text(column_.name) + " cannot be read: " +
-                    column_.refusal);
+    throw DataError(shown_ + ": column " + quote_value(column_.name) +
+                    " cannot be read: " + column_.refusal);
   }
   decoder_ = make_decoder(column_);
 }
@@ -25,7 +25,7 @@ void ColumnReader::with_place(const Action& action) const {
   try {
     action();
   } catch (const Damage& damage) {
-    throw DataError(shown_ + ": column " + quote_text(column_.name) + ", row group " +
+    throw DataError(shown_ + ": column " + quote_value(column_.name) + ", row group " +
                     std::to_string(group_) +
                     (is_in_page_ ? ", page " + std::to_string(pages_.index()) : std::string()) +
                     ": " + damage.what());
@@ -56,7 +56,8 @@ void ColumnReader::next_page() {
     is_in_page_ = true;
     if (!pages_.next(page_)) {
       is_in_page_ = false;
-      throw Damage("it ends " + std::to_string(group_left_) + " rows before its row group");
+      throw Damage("its pages end before its row group; values that are missing: " +
+                   std::to_string(group_left_));
     }
     if (page_.type == PageType::kDictionary) {
       decoder_->set_dictionary(page_.bytes, page_.body, page_.values);

@@ -16,10 +16,10 @@ namespace treadle::parquet {
 /// memory: a page and a dictionary. One thread.
 class ColumnReader {
  public:
-  /// Borrows both. `shown` is the file's name in messages. Throws DataError for a column that
+  /// Borrows all three. `shown` is the file's name in messages. Throws DataError for a column that
   /// cannot be read.
-  ColumnReader(const ByteSource& source, Compressor& compressor, const Column& column,
-               std::string shown);
+  ColumnReader(const ByteSource& source, Compressor& compressor, PageMemory& memory,
+               const Column& column, std::string shown);
 
   /// Begins a row group, the number `group` of the file.
   void begin(const ColumnChunk& chunk, std::size_t rows, std::size_t group);
@@ -38,7 +38,7 @@ class ColumnReader {
   PageStream pages_;
   std::unique_ptr<ValueDecoder> decoder_;
   std::size_t group_ = 0;
-  bool is_in_page_ = false;  // what goes wrong goes wrong in a page
+  bool is_in_page_ = false;  // messages name it
   std::size_t group_left_ = 0;
   std::size_t page_left_ = 0;
   Page page_;

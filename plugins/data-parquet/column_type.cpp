@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <treadle/base/utf8.h>
+
 #include "bytes.h"
 
 namespace treadle::parquet {
@@ -9,8 +11,8 @@ namespace {
 
 constexpr std::int64_t kMillis = 1'000;
 constexpr std::int64_t kMicros = 1'000'000;
-constexpr std::int64_t kMostDigits = 38;       // of a decimal, as 128 bits hold
-constexpr std::int64_t kWidestValue = 1 << 20;      // bytes of FIXED_LEN_BYTE_ARRAY
+constexpr std::int64_t kMostDigits = 38;        // of a decimal, as 128 bits hold
+constexpr std::int64_t kWidestValue = 1 << 20;  // bytes of FIXED_LEN_BYTE_ARRAY
 constexpr std::size_t kWidestDecimal = 16;
 
 // Annotations of either kind as LogicalType has them.
@@ -99,8 +101,8 @@ void set_time(Column& column, const SchemaElement& element) {
   column.kind = is_time ? Kind::kTime : Kind::kTimestamp;
   column.ticks = element.ticks;
   column.is_utc = element.is_utc;
-  const bool fits = element.physical == Physical::kInt64 ||
-                    (is_time && element.physical == Physical::kInt32);
+  const bool fits =
+      element.physical == Physical::kInt64 || (is_time && element.physical == Physical::kInt32);
   if (!fits)
     return refuse(column, element, is_time ? "a time" : "a timestamp");
   if (element.ticks == 0)
@@ -110,8 +112,8 @@ void set_time(Column& column, const SchemaElement& element) {
 void set_decimal(Column& column, const SchemaElement& element) {
   column.kind = Kind::kDecimal;
   if (element.scale < 0 || element.scale > kMostDigits) {
-    column.refusal = "it is a decimal number with " + std::to_string(element.scale) +
-                     " digits behind the point";
+    column.refusal =
+        "it is a decimal number with " + std::to_string(element.scale) + " digits behind the point";
     return;
   }
   column.scale = static_cast<int>(element.scale);
@@ -200,8 +202,8 @@ void set_kind(Column& column, const SchemaElement& element) {
       column.refusal = "it is a list or a map";
       return;
   }
-  column.refusal = "its logical type, number " +
-                   std::to_string(static_cast<int>(element.logical)) + ", is not supported";
+  column.refusal = "its logical type, number " + std::to_string(static_cast<int>(element.logical)) +
+                   ", is not supported";
 }
 
 Column column_of(SchemaElement element, std::size_t leaf) {
@@ -274,6 +276,10 @@ std::vector<Column> columns_of(const std::vector<SchemaElement>& schema, std::si
   }
   if (i != schema.size())
     throw Damage("the schema has columns outside of its root");
+  for (std::size_t place = 0; place < columns.size(); ++place) {
+    if (first_bad_utf8(columns[place].name))
+      throw Damage("the name of column " + std::to_string(place) + " is not UTF-8");
+  }
   return columns;
 }
 

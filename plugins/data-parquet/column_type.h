@@ -9,7 +9,7 @@
 
 namespace treadle::parquet {
 
-/// What the values of a column are, and how ColumnValues holds them.
+/// The meaning of a column's values, and how ColumnValues holds them.
 enum class Kind : std::uint8_t {
   kBoolean,    ///< integers, 0 or 1
   kInteger,    ///< integers
@@ -29,7 +29,7 @@ struct Column {
   std::size_t leaf = 0;  ///< its place among the columns of a row group
   Physical physical = Physical::kBoolean;
   Kind kind = Kind::kText;
-  std::size_t width = 0;   ///< of FIXED_LEN_BYTE_ARRAY, bytes
+  std::size_t width = 0;     ///< of FIXED_LEN_BYTE_ARRAY, bytes
   bool is_optional = false;  ///< values may be null
   bool is_uuid = false;      ///< texts are written out from 16 bytes
   int bits = 64;             ///< of integers

@@ -14,9 +14,9 @@ namespace treadle::parquet {
 /// width alone: int32 for booleans, dates and integers of 32 bits, int64 for other integers and
 /// times, float, double, or texts.
 struct ColumnValues {
-  using Values = std::variant<std::vector<std::int32_t>, std::vector<std::int64_t>,
-                              std::vector<float>, std::vector<double>,
-                              std::vector<std::string_view>>;
+  using Values =
+      std::variant<std::vector<std::int32_t>, std::vector<std::int64_t>, std::vector<float>,
+                   std::vector<double>, std::vector<std::string_view>>;
 
   std::size_t rows = 0;
   /// Of `rows` values; a null has one that means nothing.
@@ -24,7 +24,7 @@ struct ColumnValues {
   /// One byte a row, 0 for a null. Only where has_nulls.
   std::vector<std::uint8_t> valid;
   bool has_nulls = false;
-  /// What the texts lie in.
+  /// The memory of the texts.
   std::vector<std::shared_ptr<const char[]>> owners;
 
   template <typename T>

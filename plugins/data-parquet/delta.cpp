@@ -24,8 +24,8 @@ DeltaDecoder::DeltaDecoder(std::string_view bytes) : cursor_(bytes) {
   parts_ = cursor_.varint();
   count_ = left_ = cursor_.varint();
   last_ = static_cast<std::uint64_t>(cursor_.zigzag());
-  if (block == 0 || block > kLargestBlock || parts_ == 0 || parts_ > block ||
-      block % parts_ != 0 || block / parts_ % 8 != 0) {
+  if (block == 0 || block > kLargestBlock || parts_ == 0 || parts_ > block || block % parts_ != 0 ||
+      block / parts_ % 8 != 0) {
     throw Damage("blocks of " + std::to_string(block) + " differences in " +
                  std::to_string(parts_) + " parts are impossible");
   }
@@ -66,8 +66,8 @@ void DeltaDecoder::read(T* out, std::size_t count) {
     if (part_left_ == 0)
       next_part();
     std::array<std::uint64_t, 64> differences;
-    const auto some = static_cast<std::size_t>(
-        std::min<std::uint64_t>({count, part_left_, differences.size()}));
+    const auto some =
+        static_cast<std::size_t>(std::min<std::uint64_t>({count, part_left_, differences.size()}));
     unpack_wide(packed_, width_, static_cast<std::size_t>(index_), differences.data(), some);
     std::uint64_t last = last_;
     for (std::size_t i = 0; i < some; ++i) {

@@ -25,7 +25,7 @@ class DeltaDecoder {
   template <typename T>
   void read(T* out, std::size_t count);
 
-  /// What follows all values, found without decoding them. Expects that none has been read.
+  /// The bytes behind all values, found without decoding them. Expects that none has been read.
   std::string_view behind() const;
 
  private:

@@ -40,8 +40,8 @@ std::string_view bytes_of(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof(T)};
 }
 
-// The least and greatest number, unless one is NaN. Zeros have the sign that says that the other
-// may be there as well, as parquet.thrift asks for.
+// The least and greatest number, unless one is NaN. The least zero is -0 and the greatest +0, as
+// parquet.thrift asks for: readers take the two for equal.
 template <typename T>
 void find_range(std::string_view plain, std::string& least, std::string& greatest) {
   const std::size_t count = plain.size() / sizeof(T);
@@ -97,8 +97,9 @@ void FileEncoder::append(Pending& pending, const TableWriter::Values& values, st
           for (std::size_t row = begin; row < end; ++row) {
             const std::string& text = column[row];
             if (text.size() > kMostTextBytes) {
-              throw StorageError("a text of " + std::to_string(text.size()) +
-                                 " bytes is too long for a Parquet file; at most 1 GiB is possible");
+              throw StorageError(
+                  "a text of " + std::to_string(text.size()) +
+                  " bytes is too long for a Parquet file; at most 1 GiB is possible");
             }
             const auto size = static_cast<std::uint32_t>(text.size());
             pending.bytes += bytes_of(size);
@@ -118,8 +119,7 @@ void FileEncoder::add(const std::vector<TableWriter::Values>& chunk, std::size_t
   for (std::size_t begin = 0; begin < rows;) {
     // Few at a time, so that long texts do not make a row group of any size.
     constexpr std::size_t kStep = 1024;
-    const std::size_t end =
-        std::min({rows, begin + kStep, begin + (kGroupRows - pending_rows_)});
+    const std::size_t end = std::min({rows, begin + kStep, begin + (kGroupRows - pending_rows_)});
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       append(pending_[i], chunk[i], begin, end);

@@ -357,19 +357,27 @@ PageHeader read_page_header(std::string_view bytes, std::size_t& size) {
 }
 
 std::string name_of(Physical physical) {
-  constexpr std::array<const char*, 8> kNames{"BOOLEAN", "INT32",  "INT64",      "INT96",
-                                              "FLOAT",   "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"};
+  constexpr std::array<const char*, 8> kNames{
+      "BOOLEAN", "INT32",  "INT64",      "INT96",
+      "FLOAT",   "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"};
   return kNames[static_cast<std::size_t>(physical)];
 }
 
 std::string name_of(Encoding encoding) {
-  constexpr std::array<const char*, 11> kNames{
-      "PLAIN",     "",           "PLAIN_DICTIONARY",    "RLE",
-      "BIT_PACKED", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY",
-      "DELTA_BYTE_ARRAY", "RLE_DICTIONARY", "BYTE_STREAM_SPLIT", "ALP"};
+  constexpr std::array<const char*, 11> kNames{"PLAIN",
+                                               "",
+                                               "PLAIN_DICTIONARY",
+                                               "RLE",
+                                               "BIT_PACKED",
+                                               "DELTA_BINARY_PACKED",
+                                               "DELTA_LENGTH_BYTE_ARRAY",
+                                               "DELTA_BYTE_ARRAY",
+                                               "RLE_DICTIONARY",
+                                               "BYTE_STREAM_SPLIT",
+                                               "ALP"};
   const auto number = static_cast<std::size_t>(encoding);
   return number < kNames.size() && kNames[number][0] != '\0' ? kNames[number]
-                                                  : "encoding " + std::to_string(number);
+                                                             : "encoding " + std::to_string(number);
 }
 
 std::string name_of(Codec codec) {

@@ -110,8 +110,8 @@ struct SchemaElement {
   std::int64_t scale = 0;  ///< of a decimal: digits behind the point
   /// Of times: ticks per second, 1000, 1 000 000 or 1 000 000 000.
   std::int64_t ticks = 0;
-  bool is_utc = false;     ///< of times
-  std::int64_t bits = 0;   ///< of integers: 8, 16, 32 or 64
+  bool is_utc = false;    ///< of times
+  std::int64_t bits = 0;  ///< of integers: 8, 16, 32 or 64
   bool is_signed = true;  ///< of integers
 };
 

@@ -9,11 +9,19 @@
 namespace treadle::parquet {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 18;        // bytes read at once
-constexpr std::size_t kUsualHeader = 512;                   // bytes; statistics make it longer
+constexpr std::size_t kPiece = std::size_t{1} << 18;          // bytes read at once
+constexpr std::size_t kUsualHeader = 512;                     // bytes; statistics make it longer
 constexpr std::size_t kLongestHeader = std::size_t{1} << 24;  // bytes
 
 }  // namespace
+
+void PageMemory::exchange(std::size_t less, std::size_t more) {
+  if (held_ - less + more > most_) {
+    throw Damage("the pages of all columns become " + std::to_string(held_ - less + more) +
+                 " bytes at once, too many for a file of this size; read fewer columns");
+  }
+  held_ = held_ - less + more;
+}
 
 void PageStream::begin(const ColumnChunk& chunk, bool is_optional) {
   if (chunk.is_encrypted)
@@ -28,9 +36,8 @@ void PageStream::begin(const ColumnChunk& chunk, bool is_optional) {
   offset_ = static_cast<std::uint64_t>(begin);
   left_ = static_cast<std::uint64_t>(chunk.compressed_size);
   if (offset_ > source_.size() || left_ > source_.size() - offset_) {
-    throw Damage("it has " + std::to_string(left_) + " bytes from byte " +
-                 std::to_string(offset_) + " on, but the file ends at byte " +
-                 std::to_string(source_.size()));
+    throw Damage("it has " + std::to_string(left_) + " bytes from byte " + std::to_string(offset_) +
+                 " on, but the file ends at byte " + std::to_string(source_.size()));
   }
   codec_ = chunk.codec;
   is_optional_ = is_optional;
@@ -45,8 +52,8 @@ std::string_view PageStream::at_least(std::size_t count) {
               buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
     end_ -= begin_;
     begin_ = 0;
-    const auto more = static_cast<std::size_t>(
-        std::min<std::uint64_t>(left_, std::max(count - end_, kPiece)));
+    const auto more =
+        static_cast<std::size_t>(std::min<std::uint64_t>(left_, std::max(count - end_, kPiece)));
     if (buffer_.size() < end_ + more)
       buffer_.resize(end_ + more);
     source_.read(offset_, buffer_.data() + end_, more);
@@ -108,7 +115,9 @@ void PageStream::make_room(Page& page, std::size_t size) {
   if (page.bytes && page.bytes.use_count() == 1 && room_ >= size)
     return;
   page.bytes.reset();
-  room_ = std::max<std::size_t>(size, 1);
+  const std::size_t room = std::max<std::size_t>(size, 1);
+  memory_.exchange(room_, room);
+  room_ = room;
   page.bytes.reset(new char[room_]);
 }
 
@@ -129,9 +138,8 @@ void PageStream::fill(Page& page, const PageHeader& header, std::string_view sto
       throw Damage("its levels have " + std::to_string(levels) + " bytes, more than the page");
   }
   const std::string_view values = stored.substr(levels);
-  const Codec codec = header.type == PageType::kDataV2 && !header.is_compressed
-                          ? Codec::kUncompressed
-                          : codec_;
+  const Codec codec =
+      header.type == PageType::kDataV2 && !header.is_compressed ? Codec::kUncompressed : codec_;
   // Nothing may be stored as nothing.
   const bool is_empty = values.empty() && size == levels;
   if (!is_empty)

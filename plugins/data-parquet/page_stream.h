@@ -21,20 +21,36 @@ struct Page {
   std::string_view levels;
   Encoding level_encoding = Encoding::kRle;
   std::string_view body;  ///< the values
-  /// What both lie in. Pages share it no longer once somebody else holds it.
+  /// The memory of both. Reused for the next page, unless somebody else holds it.
   std::shared_ptr<char[]> bytes;
+};
+
+/// The memory that the pages of all columns of a file may take together. A file of a megabyte could
+/// otherwise have thousands of columns whose pages are zeros, and fill any memory.
+class PageMemory {
+ public:
+  /// As much as any usual table needs, and more for large files.
+  explicit PageMemory(std::uint64_t file_size)
+      : most_((std::uint64_t{1} << 30) + 200 * file_size) {}
+
+  /// Throws Damage where `more` bytes instead of `less` are too many.
+  void exchange(std::size_t less, std::size_t more);
+
+ private:
+  std::uint64_t most_;
+  std::uint64_t held_ = 0;
 };
 
 /// Reads the pages of a column chunk in order: checks sizes before it asks for memory, and the
 /// checksum where there is one. In memory: a page, stored and decompressed. Throws Damage.
 class PageStream {
  public:
-  /// What a page may have, in bytes.
+  /// The largest page, in bytes.
   static constexpr std::int64_t kLargestPage = 200'000'000;
 
-  /// Borrows both.
-  PageStream(const ByteSource& source, Compressor& compressor)
-      : source_(source), compressor_(compressor) {}
+  /// Borrows all three.
+  PageStream(const ByteSource& source, Compressor& compressor, PageMemory& memory)
+      : source_(source), compressor_(compressor), memory_(memory) {}
 
   /// Begins a chunk, whose values have levels if the column is optional. Throws Damage where the
   /// chunk cannot lie in the file.
@@ -53,11 +69,12 @@ class PageStream {
 
   const ByteSource& source_;
   Compressor& compressor_;
+  PageMemory& memory_;
   Codec codec_ = Codec::kUncompressed;
   bool is_optional_ = false;
   std::size_t index_ = 0;
   std::size_t next_index_ = 0;
-  // What of the chunk has been read and not been used, and where it goes on.
+  // Bytes of the chunk that have been read and not been used, and the rest in the file.
   std::vector<char> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

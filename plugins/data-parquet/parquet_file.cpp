@@ -13,7 +13,7 @@ namespace treadle::parquet {
 namespace {
 
 constexpr std::string_view kEncryptedMagic = "PARE";
-constexpr std::uint64_t kTail = 8;                // the footer's size, and "PAR1"
+constexpr std::uint64_t kTail = 8;                     // the footer's size, and "PAR1"
 constexpr std::uint64_t kLongestFooter = 256'000'000;  // bytes
 
 }  // namespace
@@ -78,12 +78,12 @@ ParquetFile::ParquetFile(std::unique_ptr<ByteSource> source, std::string shown)
 }
 
 RowsReader::RowsReader(const ParquetFile& file, const std::vector<std::size_t>& columns)
-    : file_(file), values_(columns.size()) {
+    : file_(file), memory_(file.source().size()), values_(columns.size()) {
   for (const std::size_t place : columns) {
     const Column& column = file.columns().at(place);
     leaves_.push_back(column.leaf);
     readers_.push_back(
-        std::make_unique<ColumnReader>(file.source(), compressor_, column, file.shown()));
+        std::make_unique<ColumnReader>(file.source(), compressor_, memory_, column, file.shown()));
   }
 }
 

@@ -18,8 +18,8 @@ namespace treadle::parquet {
 /// A Parquet file: its columns and row groups, as the footer has them.
 class ParquetFile {
  public:
-  /// Reads the footer. `shown` is the file's name in messages. Throws DataError for what is no
-  /// Parquet file, is cut or encrypted.
+  /// Reads the footer. `shown` is the file's name in messages. Throws DataError for
+  /// another kind of file, a cut one and an encrypted one.
   ParquetFile(std::unique_ptr<ByteSource> source, std::string shown);
 
   const std::vector<Column>& columns() const { return columns_; }
@@ -63,6 +63,7 @@ class RowsReader {
 
   const ParquetFile& file_;
   Compressor compressor_;
+  PageMemory memory_;
   std::vector<std::size_t> leaves_;  // of each column
   std::vector<std::unique_ptr<ColumnReader>> readers_;
   std::vector<ColumnValues> values_;

@@ -52,14 +52,12 @@ void ParquetSource::read_columns_for(const table::RowSink& sink) {
       wanted.push_back(column);
   }
   if (wanted.empty()) {
-    // Rows are counted by what is in the file, not by what its footer has.
+    // Rows are counted as they are read: the footer may claim any number.
     const auto& columns = file_->columns();
-    const auto readable = std::find_if(columns.begin(), columns.end(), [](const Column& column) {
-      return column.refusal.empty();
-    });
-    wanted.push_back(readable == columns.end()
-                         ? 0
-                         : static_cast<std::size_t>(readable - columns.begin()));
+    const auto readable = std::find_if(columns.begin(), columns.end(),
+                                       [](const Column& column) { return column.refusal.empty(); });
+    wanted.push_back(
+        readable == columns.end() ? 0 : static_cast<std::size_t>(readable - columns.begin()));
   }
   if (reader_ && wanted == wanted_)
     return;
@@ -112,8 +110,7 @@ bool ParquetSource::do_read(table::RowSink& sink, std::int64_t rows) {
   read_columns_for(sink);
   std::vector<table::ColumnChunk> chunks(sink.columns());
   while (rows > 0) {
-    const std::size_t count =
-        reader_->read(static_cast<std::size_t>(std::min(rows, kRowsAtOnce)));
+    const std::size_t count = reader_->read(static_cast<std::size_t>(std::min(rows, kRowsAtOnce)));
     if (count == 0)
       return false;
     for (std::size_t i = 0; i < wanted_.size(); ++i)

@@ -260,11 +260,11 @@ class SplitTexts final : public RawValues<std::string_view> {
 
 template <typename T>
 [[noreturn]] void fail_for_encoding(Encoding encoding, std::size_t width) {
-  const char* const values = std::is_same_v<T, std::uint8_t>   ? "truth values"
-                             : std::is_floating_point_v<T>     ? "floating-point numbers"
-                             : std::is_integral_v<T>           ? "integers"
-                             : width > 0                       ? "bytes of fixed length"
-                                                               : "texts";
+  const char* const values = std::is_same_v<T, std::uint8_t> ? "truth values"
+                             : std::is_floating_point_v<T>   ? "floating-point numbers"
+                             : std::is_integral_v<T>         ? "integers"
+                             : width > 0                     ? "bytes of fixed length"
+                                                             : "texts";
   if (encoding == Encoding::kAlp || static_cast<int>(encoding) > static_cast<int>(Encoding::kAlp) ||
       static_cast<int>(encoding) == 1) {
     throw Damage("it has the encoding " + name_of(encoding) +

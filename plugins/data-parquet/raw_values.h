@@ -38,8 +38,7 @@ extern template std::unique_ptr<RawValues<float>> open_values(Encoding, std::str
                                                               std::size_t);
 extern template std::unique_ptr<RawValues<double>> open_values(Encoding, std::string_view,
                                                                std::size_t);
-extern template std::unique_ptr<RawValues<std::string_view>> open_values(Encoding,
-                                                                         std::string_view,
+extern template std::unique_ptr<RawValues<std::string_view>> open_values(Encoding, std::string_view,
                                                                          std::size_t);
 
 }  // namespace treadle::parquet

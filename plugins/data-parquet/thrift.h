@@ -36,7 +36,7 @@ enum class ThriftType : std::uint8_t {
 ///       return false;  // passed over
 ///     });
 ///
-/// Throws Damage for what is no struct, for a field of another type than asked for, and for
+/// Throws Damage for bytes that are no struct, for a field of another type than asked for, and for
 /// structs nested deeper than any of Parquet's.
 struct ThriftField {
   int id = 0;

@@ -25,7 +25,7 @@ using Owners = std::vector<std::shared_ptr<const char[]>>;
 constexpr std::size_t kBlock = 1024;  // values decoded at once where they are converted
 constexpr std::size_t kMostEntries = std::size_t{8} << 20;
 
-// What becomes of stored values. Each converts many at once.
+// Conversions of stored values, many at once.
 
 template <typename T>
 struct AsTheyAre {

@@ -13,6 +13,7 @@
 #include <treadle/core/data/table_writer.h>
 
 #include "npy_bytes.h"
+#include "parquet_bytes.h"
 
 namespace treadle::testing {
 namespace {
@@ -341,27 +342,30 @@ std::string with_decimal_commas(const Drawing& drawing) {
   return path;
 }
 
-/// The rows of table.csv, none of whose fields is quoted.
-void write_lines_of_json(const Drawing& drawing) {
+/// The lines of table.csv as fields, none of which is quoted; the first has the names.
+std::vector<std::vector<std::string>> table_fields(const Drawing& drawing) {
   std::ifstream table(drawing.folder / "table.csv");
-  std::ofstream file(drawing.folder / "table.jsonl");
-  const auto fields_of = [](const std::string& line) {
-    std::vector<std::string> fields;
+  std::vector<std::vector<std::string>> lines;
+  for (std::string line; std::getline(table, line);) {
     std::istringstream rest(line);
+    std::vector<std::string>& fields = lines.emplace_back();
     for (std::string field; std::getline(rest, field, ',');)
       fields.push_back(field);
-    return fields;
-  };
-  std::string line;
-  std::getline(table, line);
-  const std::vector<std::string> names = fields_of(line);
-  while (std::getline(table, line)) {
-    const std::vector<std::string> fields = fields_of(line);
+  }
+  return lines;
+}
+
+void write_lines_of_json(const Drawing& drawing) {
+  std::vector<std::vector<std::string>> lines = table_fields(drawing);
+  const std::vector<std::string> names = lines.front();
+  std::ofstream file(drawing.folder / "table.jsonl");
+  for (std::size_t line = 1; line < lines.size(); ++line) {
     json object;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      const json number = json::parse(fields[i], nullptr, false);
-      if (!fields[i].empty())
-        object[names[i]] = number.is_number() ? number : json(fields[i]);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string& field = lines[line][i];
+      const json number = json::parse(field, nullptr, false);
+      if (!field.empty())
+        object[names[i]] = number.is_number() ? number : json(field);
     }
     file << object << '\n';
   }
@@ -385,6 +389,18 @@ json csv_parameters(Drawing& drawing) {
     if (!parameters.contains(key))
       parameters[key] = nullptr;
   }
+  return parameters;
+}
+
+json parquet_parameters(Drawing& drawing) {
+  write_table(drawing, drawing.dice.whole(kFewestRows, kMostRows));
+  std::vector<std::vector<std::string>> rows = table_fields(drawing);
+  const std::vector<std::string> names = rows.front();
+  rows.erase(rows.begin());
+  const std::filesystem::path path = drawing.folder / "table.parquet";
+  std::ofstream(path, std::ios::binary) << parquet_of(names, rows);
+  json parameters = table_parameters(drawing.dice);
+  parameters["path"] = path.string();
   return parameters;
 }
 

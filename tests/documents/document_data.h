@@ -13,6 +13,8 @@ nlohmann::json csv_parameters(Drawing& drawing);
 nlohmann::json sqlite_parameters(Drawing& drawing);
 /// Writes table.jsonl and returns parameters of the component "jsonl" that suit it.
 nlohmann::json jsonl_parameters(Drawing& drawing);
+/// Writes table.parquet and returns parameters of the component "parquet" that suit it.
+nlohmann::json parquet_parameters(Drawing& drawing);
 /// Writes arrays and returns parameters of the component "npy" that suit them.
 nlohmann::json npy_parameters(Drawing& drawing);
 /// Writes texts.jsonl and returns parameters of the component "text" that suit it.

@@ -262,6 +262,7 @@ const std::map<std::string, Together>& together() {
   static const std::map<std::string, Together> all{
       {"data/csv", csv_parameters},
       {"data/jsonl", jsonl_parameters},
+      {"data/parquet", parquet_parameters},
       {"data/npy", npy_parameters},
       {"data/sqlite", sqlite_parameters},
       {"data/text", text_parameters},

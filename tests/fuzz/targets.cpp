@@ -12,6 +12,9 @@ std::span<const Target> targets() {
       Target{"manifest", manifest},
       Target{"plugin-cache", plugin_cache},
       Target{"result", result},
+#ifdef TREADLE_FUZZ_PARQUET
+      Target{"parquet", parquet},
+#endif
   };
   return kTargets;
 }

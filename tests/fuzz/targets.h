@@ -43,6 +43,8 @@ void plugin_cache(std::string_view bytes);
 
 /// The bytes are the result.json of a run.
 void result(std::string_view bytes);
+/// The bytes are a Parquet file. Only where plugins/data-parquet can be built.
+void parquet(std::string_view bytes);
 
 // Of tensors/: they link libtorch.
 /// The bytes are a safetensors file.

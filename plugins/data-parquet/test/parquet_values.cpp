@@ -1,5 +1,5 @@
-// For tests/judges/parquet: prints the values of a Parquet file, writes a file again, or measures the
-// rows that are read in a second.
+// For tests/judges/parquet: prints the values of a Parquet file, writes a file again, or measures
+// the rows that are read in a second.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -10,3 +10,9 @@ const wanted = new Set(['duckdb-v1-zstd', 'duckdb-v2-gzip', 'duckdb-v2-snappy', 
 const files = await write_files({ connection, hyparquet, folder: here, rows: 60, wanted: (name) => wanted.has(name) })
 for (const [name, values] of files)
   fs.writeFileSync(path.join(here, name + '.values'), values)
+
+// Smaller ones, for tests/fuzz.
+const corpus = path.join(here, '../../../../tests/fuzz/corpus/parquet')
+const small = new Set(['duckdb-v1-zstd', 'duckdb-v2-gzip', 'hyparquet-snappy-some', 'hyparquet-pages-required', 'hyparquet-gzip-runs',
+  'hyparquet-uncompressed-none'])
+await write_files({ connection, hyparquet, folder: corpus, rows: 4, wanted: (name) => small.has(name) })
