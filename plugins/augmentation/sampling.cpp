@@ -27,7 +27,7 @@ struct Shape {
   double middle_y() const { return static_cast<double>(height - 1) / 2; }
 };
 
-/// What is computed with: bytes in float32.
+/// The type of sums: float32 for bytes.
 template <typename T>
 using Computed = std::conditional_t<std::is_same_v<T, double>, double, float>;
 

@@ -335,9 +335,23 @@ const std::map<std::string, Need>& needs() {
   constexpr Need kCategories = [](const DataSpec& data) {
     return any_column(data, [](const Column& column) { return !column.categories.empty(); });
   };
+  constexpr Need kNumbers = [](const DataSpec& data) {
+    return std::all_of(data.inputs.begin(), data.inputs.end(), [](const PortSpec& input) {
+      return (input.role == Role::kFeatures || input.role == Role::kImage) &&
+             std::find(input.shape.begin(), input.shape.end(), kVaries) == input.shape.end();
+    });
+  };
   static const std::map<std::string, Need> all{
+      {"color_jitter", kImage},
+      {"cutmix", kImage},
+      {"mixup", kNumbers},
+      {"rand_augment", kImage},
+      {"random_affine", kImage},
       {"random_crop", kImage},
+      {"random_erasing", kImage},
       {"random_flip", kImage},
+      {"random_resized_crop", kImage},
+      {"trivial_augment", kImage},
       {"impute",
        [](const DataSpec& data) {
          return any_column(data, [](const Column& column) { return column.may_be_missing; });

@@ -96,8 +96,8 @@ TEST(MixedRows, TheLossIsTheMixtureOfTheTwoLossesForEachLossThatAddsUp) {
         refused.insert(name);
         continue;
       }
-      const double expected =
-          0.3 * mean_loss(*objective, outputs, own) + 0.7 * mean_loss(*objective, outputs, partners);
+      const double expected = 0.3 * mean_loss(*objective, outputs, own) +
+                              0.7 * mean_loss(*objective, outputs, partners);
       EXPECT_NEAR(mean_loss(*objective, outputs, mixed), expected, 1e-6 * std::abs(expected));
       ++tried[name];
     }
