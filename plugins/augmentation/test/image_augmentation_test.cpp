@@ -420,7 +420,7 @@ TEST_F(ImageAugmentation, MistakesAreFoundWhenItIsFitted) {
             "random_erasing: \"value\" has 3 numbers, and input \"image\" has 1 channels; give one "
             "number, or one for each channel");
   EXPECT_EQ(message_for(gray, "mixup", {{"inputs", {"imag"}}}),
-            "mixup: there is no input \"imag\"; the inputs are image; did you mean \"image\"?");
+            "mixup: unknown input \"imag\"; the inputs are image; did you mean \"image\"?");
   EXPECT_NE(message_for(gray, "rand_augment", {{"magnitude", 31}}).find("num_magnitude_bins"),
             std::string::npos);
   EXPECT_NE(message_for(gray, "random_affine", {{"scale", {2, 1}}}).find("lower and the upper end"),
