@@ -72,8 +72,7 @@ Normalize::Normalize(const Config& config)
 Normalize::~Normalize() = default;
 
 bool Normalize::takes_whole(const PortSpec& port) const {
-  const bool varies =
-      std::find(port.shape.begin(), port.shape.end(), kVaries) != port.shape.end();
+  const bool varies = std::find(port.shape.begin(), port.shape.end(), kVaries) != port.shape.end();
   return port.columns.empty() && !varies && (port.shape.size() == 2 || port.shape.size() == 3);
 }
 
