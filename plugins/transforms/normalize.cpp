@@ -79,7 +79,7 @@ bool Normalize::takes_whole(const PortSpec& port) const {
 std::unique_ptr<LineFit> Normalize::start_fit(std::size_t columns) const {
   for (const std::vector<double>* const numbers : {&means_, &deviations_}) {
     if (numbers->size() != 1 && numbers->size() != columns) {
-      throw DataError("normalize: there are " + std::to_string(numbers->size()) +
+      throw DataError("normalize: \"mean\" and \"std\" have " + std::to_string(numbers->size()) +
                       " numbers for images of " + std::to_string(columns) +
                       " channels; give one number, or one for each channel");
     }
