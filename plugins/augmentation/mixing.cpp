@@ -115,8 +115,8 @@ std::vector<bool> Mixup::choose(const DataSpec& spec) const {
   }
   for (const std::string& name : names_.value_or(std::vector<std::string>())) {
     if (std::find(present.begin(), present.end(), name) == present.end()) {
-      throw DataError(component() + ": there is no input " + quote_text(name) +
-                      "; the inputs are " + name_list(present) + did_you_mean(name, present));
+      throw DataError(component() + ": unknown input " + quote_text(name) + "; the inputs are " +
+                      name_list(present) + did_you_mean(name, present));
     }
   }
   return chosen;

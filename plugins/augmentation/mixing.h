@@ -10,7 +10,7 @@
 
 namespace treadle::augmentation {
 
-/// What `mixup` and `cutmix` have in common: each row of a training batch is mixed with the row in
+/// The base of `mixup` and `cutmix`: each row of a training batch is mixed with the row in
 /// front of it, the first with the last, as torchvision.transforms.v2 pairs them; one share from
 /// Beta(alpha, alpha) for the batch, or one for each row. The loss is that of both rows (Mixture).
 ///
@@ -59,8 +59,8 @@ class Mixup final : public Mixing {
   std::vector<bool> is_mixed_;  // one per port
 };
 
-/// `cutmix` (Yun et al. 2019): a patch of each image is that of its partner's, and the share is
-/// what is left of the image. Masks have the partner's patch as well.
+/// `cutmix` (Yun et al. 2019): a patch of each image is that of its partner's, and the share is the
+/// area that is left. Masks have the partner's patch as well.
 class Cutmix final : public Mixing {
  public:
   explicit Cutmix(const Config& config);

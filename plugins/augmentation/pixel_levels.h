@@ -18,7 +18,7 @@
 
 namespace treadle::augmentation {
 
-/// What white is in the numbers of images: 255 for bytes; for others "max_value", or, without it, 1
+/// The number for white in images: 255 for bytes; for others "max_value", or, without it, 1
 /// where the training rows lie in [0, 1] and 255 where they lie in [0, 255].
 class PixelLevels {
  public:

@@ -19,7 +19,7 @@ class RandomAffine final : public Augmentation {
   ~RandomAffine() override;
 
  private:
-  /// What one row has drawn.
+  /// The draws of one row.
   struct Drawn {
     AffineChange change;                   // without the translation
     std::array<double, 2> translate = {};  // shares of width and height

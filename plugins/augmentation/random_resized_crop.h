@@ -17,7 +17,7 @@ namespace treadle::augmentation {
 /// evaluation, the largest box in the middle that has the aspect ratio of the size.
 ///
 /// Inputs of one row have the same box, as shares of their sizes; masks are resized with their
-/// images. Works on the host, where it makes less of what is sent.
+/// images. Works on the host, so that less is sent to a device.
 class RandomResizedCrop final : public Augmentation {
  public:
   explicit RandomResizedCrop(const Config& config);

@@ -13,6 +13,7 @@
 #include <treadle/base/error.h>
 
 #include "image_choice.h"
+#include "rounding.h"
 
 namespace treadle::augmentation {
 namespace {
@@ -103,7 +104,7 @@ class Resizer {
       T* const to = result + static_cast<std::int64_t>(y) * new_width_;
       for (std::size_t x = 0; x < sums_.size(); ++x) {
         if constexpr (std::is_same_v<T, std::uint8_t>) {
-          to[x] = static_cast<T>(std::clamp(std::nearbyint(sums_[x]), 0.0F, 255.0F));
+          to[x] = static_cast<T>(rounded(std::clamp(sums_[x], 0.0F, 255.0F)));
         } else {
           to[x] = sums_[x];
         }

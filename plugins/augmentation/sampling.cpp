@@ -1,7 +1,6 @@
 #include "sampling.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -13,6 +12,7 @@
 #include <treadle/base/error.h>
 
 #include "image_choice.h"
+#include "rounding.h"
 
 namespace treadle::augmentation {
 namespace {
@@ -27,14 +27,14 @@ struct Shape {
   double middle_y() const { return static_cast<double>(height - 1) / 2; }
 };
 
-/// What is computed with: bytes in float32.
+/// The type of sums: float32 for bytes.
 template <typename T>
 using Computed = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 template <typename T>
 T as_pixel(Computed<T> value) {
   if constexpr (std::is_same_v<T, std::uint8_t>) {
-    return static_cast<T>(std::clamp(std::nearbyint(value), 0.0F, 255.0F));
+    return static_cast<T>(rounded(std::clamp(value, 0.0F, 255.0F)));
   } else {
     return value;
   }
@@ -75,8 +75,8 @@ class Lookup {
 
   void nearest(double x, double y, T* to) const {
     const std::int64_t plane = shape_.height * shape_.width;
-    const auto column = static_cast<std::int64_t>(std::nearbyint(std::clamp(x, -1e9, 1e9)));
-    const auto line = static_cast<std::int64_t>(std::nearbyint(std::clamp(y, -1e9, 1e9)));
+    const auto column = static_cast<std::int64_t>(rounded(std::clamp(x, -1e9, 1e9)));
+    const auto line = static_cast<std::int64_t>(rounded(std::clamp(y, -1e9, 1e9)));
     const bool is_inside = has(column, line);
     const T* from = source_ + (is_inside ? line * shape_.width + column : 0);
     for (std::int64_t channel = 0; channel < shape_.channels; ++channel)
@@ -92,18 +92,23 @@ class Lookup {
     const auto lower_share = static_cast<Real>(y - static_cast<double>(top));
     const Real left_share = Real{1} - right_share;
     const Real upper_share = Real{1} - lower_share;
-    const bool is_inside =
-        left >= 0 && top >= 0 && left < shape_.width - 1 && top < shape_.height - 1;
-    const T* from = source_ + top * shape_.width + left;
-    for (std::int64_t channel = 0; channel < shape_.channels; ++channel) {
-      const auto at = [&](std::int64_t down, std::int64_t right) -> Real {
-        return static_cast<Real>(is_inside || has(left + right, top + down)
-                                     ? from[channel * plane + down * shape_.width + right]
-                                     : fill_);
-      };
-      const Real upper = at(0, 0) * left_share + at(0, 1) * right_share;
-      const Real lower = at(1, 0) * left_share + at(1, 1) * right_share;
-      to[channel * plane] = as_pixel<T>(upper * upper_share + lower * lower_share);
+    const auto each_channel = [&](const auto& at) {
+      for (std::int64_t channel = 0; channel < shape_.channels; ++channel) {
+        const std::int64_t begin = channel * plane + top * shape_.width + left;
+        const Real upper = at(begin, 0, 0) * left_share + at(begin, 0, 1) * right_share;
+        const Real lower = at(begin, 1, 0) * left_share + at(begin, 1, 1) * right_share;
+        to[channel * plane] = as_pixel<T>(upper * upper_share + lower * lower_share);
+      }
+    };
+    const auto pixel = [&](std::int64_t begin, std::int64_t down, std::int64_t right) {
+      return static_cast<Real>(source_[begin + down * shape_.width + right]);
+    };
+    if (left >= 0 && top >= 0 && left < shape_.width - 1 && top < shape_.height - 1) {
+      each_channel(pixel);
+    } else {
+      each_channel([&](std::int64_t begin, std::int64_t down, std::int64_t right) {
+        return has(left + right, top + down) ? pixel(begin, down, right) : static_cast<Real>(fill_);
+      });
     }
   }
 

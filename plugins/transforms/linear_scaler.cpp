@@ -140,7 +140,7 @@ std::vector<LinearScaler::Choice> LinearScaler::choose(const DataSpec& spec) con
     Choice& choice = choices.emplace_back();
     if (!is_numbers(port))
       continue;
-    const bool as_whole = is_named || (!input_names_ && !columns_.has_names());
+    const bool as_whole = is_named || (!input_names_ && !columns_.has_names() && takes_whole(port));
     choice.columns =
         columns_.has_names() ? columns[i] : std::vector<bool>(columns[i].size(), false);
     if (as_whole)

@@ -66,6 +66,8 @@ class LinearScaler : public Transform, public FitsGroups {
   using FitsOfPart = std::vector<std::unique_ptr<LineFit>> Fits::*;
 
   virtual std::unique_ptr<LineFit> start_fit(std::size_t columns) const = 0;
+  /// Whether an input is scaled where neither inputs nor columns are named.
+  virtual bool takes_whole(const PortSpec& /*port*/) const { return true; }
 
   Axis axis_of(const PortSpec& port) const;
   std::vector<Choice> choose(const DataSpec& spec) const;

@@ -90,6 +90,18 @@ Value range(Drawing& drawing, const json&, const Spot&) {
   return json::array({-drawing.dice.whole(0, 2), drawing.dice.whole(1, 3)});
 }
 
+/// Two ends of a range of shares, areas or ratios.
+Value two_shares(Drawing& drawing, const json&, const Spot&) {
+  Dice& dice = drawing.dice;
+  return json::array(
+      {dice.short_number(dice.between(0.1, 0.5)), dice.short_number(dice.between(0.6, 1))});
+}
+
+/// Levels of the images that are drawn, which need not be colors.
+Value white(Drawing& drawing, const json&, const Spot&) {
+  return json(drawing.dice.whole(1, 9));
+}
+
 Value percentages(Drawing& drawing, const json&, const Spot&) {
   return json::array({drawing.dice.whole(0, 40), drawing.dice.whole(60, 100)});
 }
@@ -193,7 +205,21 @@ const std::map<std::string, Hint>& table() {
       {":quantiles", {60, quantiles}},
       {"transform/min_max:range", {30, range}},
       {"transform/robust:quantile_range", {30, percentages}},
-      {"transform/*:by", {8}},  // few data have groups
+      {"transform/*:max_value", {80, white}},
+      {"transform/random_affine:degrees", {50, small<1, 90>}},
+      {"transform/random_affine:scale", {50, two_shares}},
+      {"transform/random_affine:shear", {50, small<1, 40>}},
+      {"transform/random_erasing:ratio", {30, two_shares}},
+      {"transform/random_erasing:scale", {50, two_shares}},
+      {"transform/random_erasing:value", {50, small<0, 9>}},
+      {"transform/random_resized_crop:ratio", {30, two_shares}},
+      {"transform/random_resized_crop:scale", {50, two_shares}},
+      {"transform/rand_augment:magnitude", {50, small<1, 8>}},
+      {"transform/rand_augment:num_magnitude_bins", {50, small<9, 20>}},
+      {"transform/normalize:mean", {50, small<0, 3>}},
+      {"transform/normalize:std", {50, small<1, 3>}},
+      {"transform/normalize:statistics", {0}},  // few data have three channels
+      {"transform/*:by", {8}},                  // few data have groups
       {"transform/*:handle_unknown", {0}},
       {"model/*:weights", {10, weights}},
       {"model/*:path", {100, weights_path}},
@@ -338,9 +364,24 @@ const std::map<std::string, Need>& needs() {
   constexpr Need kCategories = [](const DataSpec& data) {
     return any_column(data, [](const Column& column) { return !column.categories.empty(); });
   };
+  constexpr Need kNumbers = [](const DataSpec& data) {
+    return std::all_of(data.inputs.begin(), data.inputs.end(), [](const PortSpec& input) {
+      return (input.role == Role::kFeatures || input.role == Role::kImage) &&
+             std::find(input.shape.begin(), input.shape.end(), kVaries) == input.shape.end();
+    });
+  };
   static const std::map<std::string, Need> all{
+      {"color_jitter", kImage},
+      {"cutmix", kImage},
+      {"mixup", kNumbers},
+      {"normalize", kImage},
+      {"rand_augment", kImage},
+      {"random_affine", kImage},
       {"random_crop", kImage},
+      {"random_erasing", kImage},
       {"random_flip", kImage},
+      {"random_resized_crop", kImage},
+      {"trivial_augment", kImage},
       {"impute",
        [](const DataSpec& data) {
          return any_column(data, [](const Column& column) { return column.may_be_missing; });

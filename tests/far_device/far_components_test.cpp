@@ -208,6 +208,14 @@ TEST(FarComponents, ImagesArePreparedOnTheDevice) {
   expect_the_same_on_far(image_document("Bytes"));
 }
 
+TEST(FarComponents, ImagesAreAugmentedAndMixedOnTheDevice) {
+  json document = image_document("Bytes");
+  document["transforms"] = json::parse(
+      R"([{"use": "random_affine", "interpolation": "bilinear"}, "rand_augment", "color_jitter",
+          "random_erasing", {"use": "mixup", "probability": 0.5, "per_row": true}, "cutmix"])");
+  expect_the_same_on_far(document);
+}
+
 TEST(FarComponents, ImagesOfBytesCrossAsBytesAndTrainAsNumbers) {
   const Workspace workspace;
   const Workspace other;

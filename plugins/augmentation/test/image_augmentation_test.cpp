@@ -1,4 +1,4 @@
-// MixUp, CutMix and the augmentation of images: what they draw, and what they do to targets.
+// MixUp, CutMix and the augmentation of images: the distributions of draws, and targets.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -315,7 +315,7 @@ TEST_F(MaskedImages, AugmentedMasksHaveThePlacesOfTheirPixels) {
   for (std::int64_t row = 0; row < 60; ++row) {
     const bool has_moved = !at::equal(batch.targets[0][row], rows.matrices().targets[0][row]);
     moved += static_cast<std::int64_t>(has_moved);
-    // Colors change images and leave masks alone; what moves changes no colors.
+    // Colors change images and leave masks alone; moves change no colors.
     if (has_moved) {
       EXPECT_TRUE(at::equal(batch.targets[0][row].to(at::kFloat).mul(weights[row]), image[row]));
     } else {
@@ -420,7 +420,7 @@ TEST_F(ImageAugmentation, MistakesAreFoundWhenItIsFitted) {
             "random_erasing: \"value\" has 3 numbers, and input \"image\" has 1 channels; give one "
             "number, or one for each channel");
   EXPECT_EQ(message_for(gray, "mixup", {{"inputs", {"imag"}}}),
-            "mixup: there is no input \"imag\"; the inputs are image; did you mean \"image\"?");
+            "mixup: unknown input \"imag\"; the inputs are image; did you mean \"image\"?");
   EXPECT_NE(message_for(gray, "rand_augment", {{"magnitude", 31}}).find("num_magnitude_bins"),
             std::string::npos);
   EXPECT_NE(message_for(gray, "random_affine", {{"scale", {2, 1}}}).find("lower and the upper end"),

@@ -41,6 +41,12 @@ INSTANTIATE_TEST_SUITE_P(
         TransformCase{"StandardizeImages",
                       [] { return plugin().make<Transform>("standardize", Json::object()); }, false,
                       true},
+        TransformCase{"NormalizedImages",
+                      [] {
+                        return plugin().make<Transform>(
+                            "normalize", {{"mean", {0.4, 0.5}}, {"std", 2}, {"max_value", 9}});
+                      },
+                      false, true},
         transform_case("StandardizeGroups", "standardize", {{"by", "group"}, {"target", true}}),
         transform_case("StandardizeUnknownGroups", "standardize",
                        {{"by", "group"}, {"target", {"price"}}, {"handle_unknown", "overall"}}),
@@ -461,6 +467,33 @@ TEST_F(TransformsTest, ArraysAreScaledPerChannelPerLastDimensionOrAsAWhole) {
                   ? one.shape.front()
                   : one.shape.back());
   }
+}
+
+TEST_F(TransformsTest, NormalizeScalesLevelsByKnownStatisticsOfEachChannel) {
+  const MatrixRows shares = array_of(30, {3, 4, 5}, Role::kImage);  // normal numbers
+  MatrixRows::Matrices matrices = shares.matrices();
+  matrices.inputs[0] = matrices.inputs[0].sigmoid();
+  const MatrixRows in_unit(matrices);
+  matrices.inputs[0] = matrices.inputs[0].mul(255).round();
+  const MatrixRows in_bytes(matrices);
+  const at::Tensor mean = at::tensor({0.485, 0.456, 0.406}, at::kDouble).view({3, 1, 1});
+  const at::Tensor deviation = at::tensor({0.229, 0.224, 0.225}, at::kDouble).view({3, 1, 1});
+  const Json imagenet{{"statistics", "imagenet"}};
+  const auto inputs = [](const RowReader& reader) {
+    return gathered(reader, 0, reader.rows()).inputs[0].to(at::kDouble);
+  };
+
+  EXPECT_TRUE(applied(*fitted("normalize", imagenet, in_unit), in_unit)
+                  .inputs[0]
+                  .allclose(inputs(in_unit).sub(mean).div(deviation)));
+  EXPECT_TRUE(applied(*fitted("normalize", imagenet, in_bytes), in_bytes)
+                  .inputs[0]
+                  .allclose(inputs(in_bytes).div(255).sub(mean).div(deviation)));
+  EXPECT_TRUE(applied(*fitted("normalize", {{"max_value", 4}, {"std", 2}}, shares), shares)
+                  .inputs[0]
+                  .allclose(inputs(shares).div(4).sub(0.5).div(2)));
+  EXPECT_THROW(fitted("normalize", imagenet, shares), DataError);
+  EXPECT_THROW(fitted("normalize", {{"mean", {1, 2}}}, in_unit), DataError);
 }
 
 /// Three rows of 1, 3 and 2 time steps of two numbers; a number per step to predict.

@@ -38,6 +38,7 @@
 #include <treadle/core/data/data_spec.h>
 #include <treadle/core/data/group_names.h>
 #include <treadle/core/data/matrix_rows.h>
+#include <treadle/core/data/mixture.h>
 #include <treadle/core/data/port_spec.h>
 #include <treadle/core/data/row_list.h>
 #include <treadle/core/data/row_problems.h>

@@ -132,6 +132,19 @@ std::vector<Source> sources() {
        parse(R"({"transforms": []})")},
       {"RandomCrop", parse(R"({"transforms": [{"use": "random_crop", "padding": 1}]})"),
        parse(R"({"transforms": []})")},
+      {"Mixup", parse(R"({"transforms": [{"use": "mixup", "alpha": 1}]})"),
+       parse(R"({"transforms": []})")},
+      {"CutmixOfShards",
+       parse(R"({"transforms": [{"use": "cutmix", "per_row": true}], "resources": {"shards": 3}})"),
+       parse(R"({"transforms": []})")},
+      {"MixupOfParts",
+       parse(
+           R"({"transforms": [{"use": "mixup", "probability": 0.5}], "training": {"gradients": {"use": "accumulate", "micro_batches": 2}}})"),
+       parse(R"({"transforms": []})")},
+      {"ImageAugmentation",
+       parse(
+           R"({"transforms": [{"use": "random_resized_crop"}, {"use": "rand_augment", "max_value": 2}, {"use": "random_affine", "interpolation": "bilinear"}, {"use": "color_jitter", "max_value": 2}, "random_erasing"]})"),
+       parse(R"({"transforms": []})")},
       {"RandomFlip", parse(R"({"transforms": [{"use": "random_flip"}]})"),
        parse(R"({"transforms": []})")},
   };

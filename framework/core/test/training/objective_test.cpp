@@ -160,6 +160,64 @@ TEST(Objective, TermsOfTheModelAreMeansOverRows) {
   EXPECT_NEAR(combined / 4, 13.0 / 4 + 3.5, 1e-12);
 }
 
+/// two_rows() of which each is mixed with the other, by shares 0.75 and 0.25.
+Batch two_mixed_rows() {
+  Batch batch = two_rows();
+  batch.weights = at::tensor({3.0, 1.0});
+  batch.mixture.shares = at::tensor({0.75, 0.25});
+  batch.mixture.partners = at::tensor({1, 0}, at::kLong);
+  batch.look_up_partners(at::kDouble);
+  return batch;
+}
+
+// By hand: outputs 3 and 1, targets 1 and 2, weights 3 and 1. Row 0: 0.75 * 3 * 4 + 0.25 * 1 * 1,
+// row 1: 0.25 * 1 * 1 + 0.75 * 3 * 0; the weights: 0.75 * 3 + 0.25 * 1 + 0.25 * 1 + 0.75 * 3.
+TEST(Objective, TheLossOfAMixedRowIsThatOfBothRowsByTheirShares) {
+  const Objective objective({{.loss = &kSquared}}, std::span(kTargets).first(1));
+  const Batch batch = two_mixed_rows();
+
+  const auto terms = objective.forward(outputs_for(objective), batch);
+
+  EXPECT_NEAR(terms[0].sum.item<double>(), 9.25 + 0.25, 1e-12);
+  EXPECT_NEAR(terms[0].weight.item<double>(), 5, 1e-12);
+  EXPECT_NEAR(objective.weights(batch)[0].item<double>(), 5, 1e-12);
+  EXPECT_EQ(terms[0].count, 2);
+  EXPECT_EQ(objective.positions(batch), 2);
+}
+
+// Position 2 of row 0 is padding, and stays so where its path is the partner's.
+TEST(Objective, PartsOfMixedRowsAddUpToTheWhole) {
+  const Batch batch = two_mixed_rows();
+  const Objective objective({{&kSquared, 0, 0.5, "price"}, {&kAbsolute, 1, 2, "path"}}, kTargets);
+  const auto outputs = outputs_for(objective);
+  const Objective::Scales scales(objective, batch);
+  const auto combined = [&](std::int64_t begin, std::int64_t count) {
+    std::vector<at::Tensor> part;
+    for (const at::Tensor& output : outputs)
+      part.push_back(output.narrow(0, begin, count));
+    const Batch rows = batch.slice(begin, count).with_each([](const at::Tensor& tensor) {
+      return tensor.clone();
+    });
+    const BatchLoss loss{objective.forward(part, rows), {}};
+    return scales.combine(loss).item<double>();
+  };
+
+  EXPECT_NEAR(combined(0, 1) + combined(1, 1), combined(0, 2), 1e-12);
+  EXPECT_NEAR(objective.weights(batch)[1].item<double>(),
+              0.75 * 3 * 2 + 0.25 * 1 * 3 + 0.25 * 1 * 3 + 0.75 * 3 * 2, 1e-12);
+}
+
+TEST(Objective, ATargetThatIsMixedItselfIsComparedWithOnce) {
+  const Objective objective({{.loss = &kSquared}}, std::span(kTargets).first(1));
+  Batch batch = two_rows();
+  batch.mixture.shares = at::tensor({0.75, 0.25});
+  batch.mixture.partners = at::tensor({1, 0}, at::kLong);
+  batch.mixture.mixed_targets = {0};
+  batch.look_up_partners(at::kDouble);
+
+  EXPECT_NEAR(objective.forward(outputs_for(objective), batch)[0].sum.item<double>(), 5, 1e-12);
+}
+
 TEST(Objective, PredictsEachTargetByItsFirstTerm) {
   const Objective objective({{&kSquared, 0, 1, "a"}, {&kAbsolute, 0, 1, "b"}},
                             std::span(kTargets).first(1));
