@@ -155,8 +155,13 @@ TEST(Baselines, ThatDoNotFitTheDataAreNamed) {
     return std::string("nothing was thrown");
   };
 
-  EXPECT_THAT(complaint_of([&] { run_workflow(runtime, workflow, workspace.options()); }),
+  RunOptions options = workspace.options();
+  int epochs = 0;
+  options.hooks.on_epoch = [&](const FitId&, const EpochSummary&) { ++epochs; };
+
+  EXPECT_THAT(complaint_of([&] { run_workflow(runtime, workflow, options); }),
               HasSubstr("the last 99 steps (\"period\") of windows that have 8"));
+  EXPECT_EQ(epochs, 0) << "a mistake that is found without training";
   EXPECT_THAT(complaint_of([&] { dry_run(runtime, workflow); }), HasSubstr("the last 99 steps"));
 }
 

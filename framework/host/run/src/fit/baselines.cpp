@@ -4,6 +4,9 @@
 
 #include <treadle/base/json_words.h>
 
+#include "components/document_components.h"
+#include "fit/fit.h"
+
 namespace treadle::internal {
 
 std::vector<Baseline> baselines_of(const Runtime& runtime, const ResolvedWorkflow& workflow) {
@@ -30,6 +33,18 @@ std::vector<Baseline> baselines_of(const Runtime& runtime, const ResolvedWorkflo
     });
   }
   return baselines;
+}
+
+void expect_networks(const Runtime& runtime, const ResolvedWorkflow& run,
+                     const std::vector<Baseline>& baselines, const Dataset& dataset,
+                     const DocumentComponents& components) {
+  const Fold& fold = components.first_fold();
+  for (const Baseline& baseline : baselines) {
+    at_baseline(run, baseline.pointer, [&] {
+      const DocumentComponents own(runtime, *baseline.workflow, dataset);
+      Fit(own, {{baseline.name, 0, 1}, {fold.training, fold.validation, 0}});
+    });
+  }
 }
 
 void rethrow_at(const ResolvedWorkflow& run, const std::string& pointer) {

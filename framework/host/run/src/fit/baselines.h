@@ -11,6 +11,9 @@
 
 namespace treadle::internal {
 
+class DocumentComponents;
+class Dataset;
+
 /// A network that a run's model is compared with: the document's `baselines`.
 struct Baseline {
   std::string name;     ///< a part of a fit's path; no two have the same
@@ -21,6 +24,12 @@ struct Baseline {
 
 /// In the document's order. Throws a DocumentError at the baseline that cannot be a model.
 std::vector<Baseline> baselines_of(const Runtime& runtime, const ResolvedWorkflow& workflow);
+
+/// Makes the network of each, for the data and the first fold of the run's `components`. Throws a
+/// DocumentError at the baseline that does not fit the data or the loss.
+void expect_networks(const Runtime& runtime, const ResolvedWorkflow& run,
+                     const std::vector<Baseline>& baselines, const Dataset& dataset,
+                     const DocumentComponents& components);
 
 /// Throws a DocumentError at `pointer` of the run's document, of the problems of another one or of
 /// a network that does not fit the data. Expects that one of them is being handled.

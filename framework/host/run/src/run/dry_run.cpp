@@ -154,12 +154,8 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
         internal::try_training(short_fit, internal::TriedSteps{.fewest = 2, .most = 2});
       });
     }
-    for (const internal::Baseline& compared : internal::baselines_of(runtime, workflow)) {
-      internal::at_baseline(workflow, compared.pointer, [&] {
-        const internal::DocumentComponents others(runtime, *compared.workflow, dataset);
-        internal::Fit(others, {{compared.name, 0, 1}, {fold.training, fold.validation, 0}});
-      });
-    }
+    internal::expect_networks(runtime, workflow, internal::baselines_of(runtime, workflow), dataset,
+                              components);
     const std::int64_t one_fit = internal::peak_memory_bytes() - baseline - shared;
     const auto at_once = std::min<std::int64_t>(
         budget.workers(), static_cast<std::int64_t>(components.plan().folds.size()));

@@ -180,8 +180,11 @@ void RunSession::split() {
     if (ensemble)
       ensemble_.emplace(run_, *study_, *std::move(ensemble), components.plan());
   } else {
-    plan_.emplace(components.plan(), components.training_plan(),
-                  baselines_of(run_.runtime, run_.workflow()));
+    std::vector<Baseline> baselines = baselines_of(run_.runtime, run_.workflow());
+    // Trained last: a mistake in one is found before the first step. A stream is not read for that.
+    if (!run_.resumed && !run_.dataset().is_stream())
+      expect_networks(run_.runtime, run_.workflow(), baselines, run_.dataset(), components);
+    plan_.emplace(components.plan(), components.training_plan(), std::move(baselines));
   }
 }
 
