@@ -1,6 +1,7 @@
 #include <atomic>
 #include <thread>
 
+#include <treadle/core/data/abilities/data_notes.h>
 #include <treadle/core/data/abilities/source_columns.h>
 #include <treadle/core/data/abilities/source_hash.h>
 #include <treadle/testing/data/data_contract.h>
@@ -300,6 +301,9 @@ TEST_F(BrokenImages, AreLeftOutWhereTheyMayBe) {
   EXPECT_EQ(values(rows(*data).targets()), (std::vector<double>{0, 0, 0, 1, 1}));
   EXPECT_EQ(batch(*data).inputs[0].size(0), 5);
   EXPECT_EQ(data->ask<SourceColumns>()->texts({"path"})[0].at(3), "dogs/x.png");
+  EXPECT_EQ(message_of([&] { throw DataError(data->ask<DataNotes>()->notes().at(0)); }),
+            "3 of 8 images cannot be decoded and are left out, the first: set/cats/k.jpg: is no "
+            "JPEG, PNG or WebP");
 }
 
 TEST_F(BrokenImages, ArePredictedByNobody) {
