@@ -21,15 +21,15 @@ struct Named {
   std::string_view name;
 };
 
-constexpr std::array kItems{Named{Item::kUint8, 1, "uint8"},     Named{Item::kInt8, 1, "int8"},
-                            Named{Item::kInt16, 2, "int16"},     Named{Item::kInt32, 4, "int32"},
-                            Named{Item::kFloat32, 4, "float32"}, Named{Item::kFloat64, 8, "float64"}};
+constexpr std::array kItems{
+    Named{Item::kUint8, 1, "uint8"},     Named{Item::kInt8, 1, "int8"},
+    Named{Item::kInt16, 2, "int16"},     Named{Item::kInt32, 4, "int32"},
+    Named{Item::kFloat32, 4, "float32"}, Named{Item::kFloat64, 8, "float64"}};
 
 const Named* find_item(std::uint8_t number) {
-  const auto* const found =
-      std::find_if(kItems.begin(), kItems.end(), [&](const Named& named) {
-        return static_cast<std::uint8_t>(named.item) == number;
-      });
+  const auto* const found = std::find_if(kItems.begin(), kItems.end(), [&](const Named& named) {
+    return static_cast<std::uint8_t>(named.item) == number;
+  });
   return found == kItems.end() ? nullptr : found;
 }
 
@@ -46,7 +46,7 @@ class IdxFile {
   explicit IdxFile(const fs::path& file) : path_(file.string()), shown_(shown_path(file)) {
     std::error_code error;
     if (!fs::exists(file, error))
-      fail("there is no such file");
+      fail("no such file");
     if (!fs::is_regular_file(file, error))
       fail("is no file");
     file_.reset(::gzopen(file.c_str(), "rbe"));

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What a checkpoint says may have been changed.
+// A checkpoint may have been edited.
 void check_fits(const DataSpec& spec, const std::vector<std::vector<std::int64_t>>& mask_values) {
   bool fits = spec.inputs.size() == 1 && spec.inputs[0].shape.size() == 3 &&
               !spec.targets.empty() && mask_values.size() == spec.targets.size();

@@ -18,8 +18,8 @@
 
 namespace treadle::images {
 
-/// The data provider `images`: JPEG, PNG and WebP files in folders or lists, one a row, decoded when
-/// they are gathered. Parameters: images.schema.json; what is decoded how: README.md.
+/// The data provider `images`: JPEG, PNG and WebP files in folders or lists, one a row, decoded
+/// when they are gathered. Parameters: images.schema.json; formats and resizing: README.md.
 ///
 /// Its state is what the training files taught: the images' size, and the class names.
 class ImageData final : public DataProvider {

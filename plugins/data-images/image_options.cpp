@@ -44,12 +44,11 @@ ImageOptions::ImageOptions(const Config& config)
   if (config.has("fit")) {
     if (!form.size)
       config.fail("fit", "has no effect without \"size\"");
-    form.fit = choice<Fit>(
-        config, "fit", {{"crop", Fit::kCrop}, {"stretch", Fit::kStretch}, {"pad", Fit::kPad}});
+    form.fit = choice<Fit>(config, "fit",
+                           {{"crop", Fit::kCrop}, {"stretch", Fit::kStretch}, {"pad", Fit::kPad}});
   }
   if (config.has("broken")) {
-    broken = choice<Broken>(config, "broken",
-                            {{"error", Broken::kError}, {"skip", Broken::kSkip}});
+    broken = choice<Broken>(config, "broken", {{"error", Broken::kError}, {"skip", Broken::kSkip}});
   }
   form.max_pixels = config.get_or("max_pixels", form.max_pixels);
   if (ignore_index && mask_column.empty())

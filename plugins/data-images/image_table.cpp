@@ -184,7 +184,7 @@ ImageTable read_image_table(const ImageOptions& options, bool needs_classes, boo
   std::error_code error;
   const fs::file_status status = fs::status(options.path, error);
   if (!fs::exists(status))
-    throw DataError(shown_path(options.path) + ": there is no such folder or file");
+    throw DataError(shown_path(options.path) + ": no such folder or file");
   if (fs::is_directory(status)) {
     if (needs_masks) {
       throw DataError(shown_path(options.path) +

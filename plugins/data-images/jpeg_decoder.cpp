@@ -116,15 +116,14 @@ Orientation orientation_of(const jpeg_decompress_struct& info) {
   for (const jpeg_marker_struct* marker = info.marker_list; marker != nullptr;
        marker = marker->next) {
     if (marker->data_length > sizeof kExif && std::memcmp(marker->data, kExif, sizeof kExif) == 0) {
-      return exif_orientation(
-          {marker->data + sizeof kExif, marker->data_length - sizeof kExif});
+      return exif_orientation({marker->data + sizeof kExif, marker->data_length - sizeof kExif});
     }
   }
   return Orientation::kAsStored;
 }
 
-/// 255 - a - b + a b / 255, rounded, for inks a and b: what paper reflects. Adobe's programs store
-/// the complement of ink.
+/// 255 - a - b + a b / 255, rounded, for inks a and b: the light that paper reflects. Adobe's
+/// programs store the complement of ink.
 std::uint8_t reflected(std::uint8_t color, std::uint8_t black, bool is_complement) {
   const unsigned a = is_complement ? color : 255U - color;
   const unsigned b = is_complement ? black : 255U - black;

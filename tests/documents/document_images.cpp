@@ -44,8 +44,7 @@ std::uint32_t adler32_of(std::string_view bytes) {
 
 std::string chunk(const std::string& name, const std::string& content) {
   const std::string body = name + content;
-  return big_endian(static_cast<std::uint32_t>(content.size())) + body +
-         big_endian(crc32_of(body));
+  return big_endian(static_cast<std::uint32_t>(content.size())) + body + big_endian(crc32_of(body));
 }
 
 /// A PNG of gray pixels, in one stored block.
@@ -92,15 +91,15 @@ json image_parameters(Drawing& drawing) {
   for (std::int64_t row = 0; row < count; ++row) {
     const auto width = static_cast<std::uint32_t>(have_one_size ? 6 : dice.whole(3, 9));
     const auto height = static_cast<std::uint32_t>(have_one_size ? 5 : dice.whole(3, 9));
-    const std::string& label = row < 3 ? classes[static_cast<std::size_t>(row)]
-                                       : dice.one_of(classes);
+    const std::string& label =
+        row < 3 ? classes[static_cast<std::size_t>(row)] : dice.one_of(classes);
     const std::string name = label + "/" + std::to_string(row) + ".png";
     const std::string mask = "masks/" + std::to_string(row) + ".png";
     write(root / name, png_of(width, height, pixels(dice, width * height)));
     if (has_masks)
       write(drawing.folder / mask, png_of(width, height, pixels(dice, width * height, 2)));
-    list += "images/" + name + "," + mask + "," + label + "," +
-            std::to_string(dice.whole(0, 9)) + ".5\n";
+    list += "images/" + name + "," + mask + "," + label + "," + std::to_string(dice.whole(0, 9)) +
+            ".5\n";
   }
   json parameters = {{"path", root.string()}, {"image", nullptr},  {"target", nullptr},
                      {"mask", nullptr},       {"size", nullptr},   {"classes", nullptr},

@@ -4,7 +4,7 @@
 
 #include "drawing.h"
 
-/// Small images for the data components that read some, and what a document says of them.
+/// Small image files for random documents, and the parameters that read them.
 namespace treadle::testing {
 
 /// Writes images in folders of classes, or beside a list, and returns parameters of the component

@@ -65,7 +65,7 @@ const std::vector<KeyReason>& seldom() {
       {"data/images:ignore_index", "no mask need have the value"},
       {"data/images:image", "may name the column that is taken anyway"},
       {"data/idx:labels", "may name the file that is taken anyway"},
-      {"data/idx:classes*", "names of what is classes anyway"},
+      {"data/idx:classes*", "labels are classes without it"},
       {"data/text:max_length", "no text need be so long"},
       {"tokenizer/*", "texts need not have what it is about"},
       {"validation/*:seed", "rows need not be drawn"},

@@ -12,6 +12,12 @@ std::span<const Target> targets() {
       Target{"manifest", manifest},
       Target{"plugin-cache", plugin_cache},
       Target{"result", result},
+#ifdef TREADLE_FUZZ_IMAGES
+      Target{"image", image},
+#endif
+#ifdef TREADLE_FUZZ_IDX
+      Target{"idx", idx},
+#endif
   };
   return kTargets;
 }

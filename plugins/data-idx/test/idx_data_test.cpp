@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <zlib.h>
+#include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
 #include <treadle/core/data/abilities/source_hash.h>
@@ -163,8 +163,8 @@ TEST_F(IdxFiles, HaveNumbersOrClassesAtPositionsAsLabels) {
 
 TEST_F(IdxFiles, AreEvaluatedWithTheLabelsBesideThem) {
   const auto training = open(small());
-  write("other-images-idx3-ubyte", std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\x04\0\0\0\x05", 16) +
-                                       std::string(40, '\x05'));
+  write("other-images-idx3-ubyte",
+        std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\x04\0\0\0\x05", 16) + std::string(40, '\x05'));
   write("other-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\x02\x09\x03", 10));
   const Json other = {{"path", file("other-images-idx3-ubyte").string()}};
 
@@ -193,7 +193,7 @@ TEST_F(IdxFiles, HaveAnotherHashWhenAByteChanges) {
 }
 
 TEST_F(IdxFiles, SayWhatIsWrongWithThem) {
-  EXPECT_EQ(error(), "x: there is no such file");
+  EXPECT_EQ(error(), "x: no such file");
   write("x", "\0\0");
   EXPECT_EQ(error(), "x: is no IDX file: it has fewer than 4 bytes");
   write("x", "path,label\n");
@@ -233,9 +233,10 @@ TEST_F(IdxFiles, ThatAreCompressedAndDamagedOrCutAreRefused) {
 // 64 MiB of zeros in 64 kB: refused before they are taken.
 TEST_F(IdxFiles, ThatAreBombsAreRefusedByTheirHeader) {
   write("x", compressed(std::string("\0\0\x08\x01\x04\0\0\0", 8) + std::string(1 << 26, '\0')));
-  EXPECT_EQ(error({{"max_bytes", 1 << 20}}),
-            "x: has the shape (67108864) of uint8, which is more than \"max_bytes\" allows, 1048576 "
-            "bytes");
+  EXPECT_EQ(
+      error({{"max_bytes", 1 << 20}}),
+      "x: has the shape (67108864) of uint8, which is more than \"max_bytes\" allows, 1048576 "
+      "bytes");
 }
 
 // The first digits of the test set are 7, 2, 1, 0, 4, 1, 4, 9, 5, 9, and 1135 of the 10 000 are 1
@@ -265,17 +266,17 @@ namespace {
 
 DataCase idx_case(std::string name, const std::string& inputs, const std::string& labels) {
   return {std::move(name), [=] {
-            return idx::make({{"path", idx::made(inputs).string()},
-                              {"labels", idx::made(labels).string()}});
+            return idx::make(
+                {{"path", idx::made(inputs).string()}, {"labels", idx::made(labels).string()}});
           }};
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Idx, DataContract,
-    ::testing::Values(
-        idx_case("Images", "small-images-idx3-ubyte.gz", "small-labels-idx1-ubyte.gz"),
-        idx_case("Colors", "colors-images-idx4-ubyte", "float32.idx"),
-        idx_case("Table", "float64.idx", "small-labels-idx1-ubyte.gz")),
+    ::testing::Values(idx_case("Images", "small-images-idx3-ubyte.gz",
+                               "small-labels-idx1-ubyte.gz"),
+                      idx_case("Colors", "colors-images-idx4-ubyte", "float32.idx"),
+                      idx_case("Table", "float64.idx", "small-labels-idx1-ubyte.gz")),
     CaseName());
 
 }  // namespace

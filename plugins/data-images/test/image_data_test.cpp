@@ -95,8 +95,7 @@ TEST_F(ImageFolders, ThatHaveNoClassesOrImagesAreRefused) {
             "may list images and labels instead");
   std::filesystem::create_directories(file("set/cats"));
   EXPECT_EQ(error(), "set/cats: no file in this class is called .jpg, .jpeg, .png or .webp");
-  EXPECT_EQ(error({{"path", file("nowhere").string()}}),
-            "nowhere: there is no such folder or file");
+  EXPECT_EQ(error({{"path", file("nowhere").string()}}), "nowhere: no such folder or file");
 }
 
 TEST_F(ImageFolders, ThatLeadBackToThemselvesAreRefused) {
@@ -111,8 +110,7 @@ TEST_F(ImageFolders, AreEvaluatedWithTheClassesOfTheTraining) {
   put("rgb.png", "later/dogs/a.png");
   put("rgb.png", "other/cows/a.png");
 
-  const auto later =
-      open_later(Purpose::kEvaluate, *training, {{"path", file("later").string()}});
+  const auto later = open_later(Purpose::kEvaluate, *training, {{"path", file("later").string()}});
 
   EXPECT_EQ(values(rows(*later).targets()), std::vector<double>{1});
   EXPECT_EQ(message_of([&] {
@@ -241,7 +239,10 @@ TEST_F(ImageMasks, MoveWithTheirImageAndIgnoreWhatIsNoPixel) {
   put("mask_gray.png", "a-mask.png");
   write("list.csv", "path,mask\na.png,a-mask.png\n");
   Json parameters = list();
-  parameters.update({{"mask", "mask"}, {"size", {40, 31}}, {"fit", "pad"}, {"ignore_index", 255},
+  parameters.update({{"mask", "mask"},
+                     {"size", {40, 31}},
+                     {"fit", "pad"},
+                     {"ignore_index", 255},
                      {"classes", {"sky", "sea", "land", "ice"}}});
 
   const auto data = open(parameters);
@@ -255,9 +256,10 @@ TEST_F(ImageMasks, MoveWithTheirImageAndIgnoreWhatIsNoPixel) {
   EXPECT_TRUE(testing::same(rows(*data).position_weights(), one.position_weights[0]));
   EXPECT_TRUE(testing::same(rows(*data).targets(), one.targets[0]));
   parameters.erase("ignore_index");
-  EXPECT_EQ(error(parameters),
-            "list.csv:2: a.png: column \"mask\": a pixel has the value 255, which is no class: sky, "
-            "sea, land, ice; \"ignore_index\" names a value that does not count");
+  EXPECT_EQ(
+      error(parameters),
+      "list.csv:2: a.png: column \"mask\": a pixel has the value 255, which is no class: sky, "
+      "sea, land, ice; \"ignore_index\" names a value that does not count");
 }
 
 TEST_F(ImageMasks, HaveTheSizeOfTheirImage) {
@@ -337,17 +339,17 @@ DataCase images_case(std::string name, const Json& parameters) {
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Images, DataContract,
-    ::testing::Values(images_case("Classes", {{"target", "label"}}),
-                      images_case("Numbers", {{"target", {"x", "y"}}, {"cache", 5000}}),
-                      images_case("Masks", {{"mask", "mask"}, {"cache", 0}}),
-                      images_case("ClassesAndMasks", {{"target", "label"},
-                                                      {"mask", "mask"},
-                                                      {"size", {12, 9}},
-                                                      {"fit", "pad"},
-                                                      {"ignore_index", 255}})),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(Images, DataContract,
+                         ::testing::Values(images_case("Classes", {{"target", "label"}}),
+                                           images_case("Numbers",
+                                                       {{"target", {"x", "y"}}, {"cache", 5000}}),
+                                           images_case("Masks", {{"mask", "mask"}, {"cache", 0}}),
+                                           images_case("ClassesAndMasks", {{"target", "label"},
+                                                                           {"mask", "mask"},
+                                                                           {"size", {12, 9}},
+                                                                           {"fit", "pad"},
+                                                                           {"ignore_index", 255}})),
+                         CaseName());
 
 }  // namespace
 }  // namespace treadle::testing

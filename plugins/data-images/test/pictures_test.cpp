@@ -1,4 +1,5 @@
-// What Pillow makes of the images in data/: make_images.py wrote both, and expected.txt.
+// Compares the images in data/ with the checksums of Pillow's results in expected.txt;
+// make_images.py writes both.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -101,8 +102,8 @@ void expect_equal(const std::vector<Case>& all, const std::filesystem::path& fol
     SCOPED_TRACE(one.text());
     const PictureForm form = form_of(one);
     const std::vector<std::uint8_t> bytes = content_of(folder / one.file);
-    std::vector<std::uint8_t> planes(static_cast<std::size_t>(
-        one.result.width * one.result.height * form.channels()));
+    std::vector<std::uint8_t> planes(
+        static_cast<std::size_t>(one.result.width * one.result.height * form.channels()));
     if (one.mode == "mask") {
       std::vector<std::int16_t> values(planes.size());
       const PictureSize own = checked_header(bytes, form.max_pixels).upright_size();
@@ -135,8 +136,7 @@ TEST(Pictures, OfAJudgeAreToTheBitWhatItsProgramsMakeOfThem) {
 TEST(Pictures, ThatAreBrokenSayWhatIsWrong) {
   EXPECT_EQ(problem_with("truncated.png"), "cannot be decoded as PNG: the file is truncated");
   EXPECT_EQ(problem_with("damaged.png").substr(0, 26), "cannot be decoded as PNG: ");
-  EXPECT_EQ(problem_with("truncated.jpg"),
-            "cannot be decoded as JPEG: Premature end of JPEG file");
+  EXPECT_EQ(problem_with("truncated.jpg"), "cannot be decoded as JPEG: Premature end of JPEG file");
   EXPECT_EQ(problem_with("truncated.webp"), "cannot be decoded as WebP: the file is truncated");
   EXPECT_EQ(problem_with("empty.png"), "is empty");
   EXPECT_EQ(problem_with("text.png"), "is no JPEG, PNG or WebP");

@@ -43,8 +43,8 @@
 #include <treadle/core/data/row_problems.h>
 #include <treadle/core/data/row_reader.h>
 #include <treadle/core/data/sampler.h>
-#include <treadle/core/data/table_writer.h>
 #include <treadle/core/data/sequence_provider.h>
+#include <treadle/core/data/table_writer.h>
 #include <treadle/core/data/target_spec.h>
 #include <treadle/core/data/tokenizer.h>
 #include <treadle/core/data/transform.h>

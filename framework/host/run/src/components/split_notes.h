@@ -11,7 +11,7 @@ namespace treadle::internal {
 
 class DocumentComponents;
 
-/// What the data itself says of its rows, see DataNotes.
+/// The DataNotes of the data.
 std::vector<std::string> notes_on_data(const DocumentComponents& components);
 
 /// What a user may not expect of the plan: a handful of rows validates; or the data names groups or

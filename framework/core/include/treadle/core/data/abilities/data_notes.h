@@ -6,7 +6,7 @@
 
 namespace treadle {
 
-/// What a user should know of data that was opened and may not expect: rows that were left out.
+/// Facts about opened data that a user may not expect, such as rows that were left out.
 /// Runs, and `check --dry-run`, show each as a note.
 ///
 /// An optional ability of a DataProvider (`provider.ask<DataNotes>()`), after open().
