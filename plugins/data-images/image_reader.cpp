@@ -264,6 +264,11 @@ void ImageReader::finish() {
 
 OpenedImages ImageReader::open() {
   opened_.table = read_image_table(options_, !predicts(), wants_masks());
+  if (request_.purpose == Purpose::kTrain && opened_.table.lines.empty() &&
+      !options_.image_column.empty()) {
+    throw DataError(opened_.table.shown +
+                    ": is a folder, and \"image\" is a column of a CSV file that lists images");
+  }
   scan_images();
   keep_whole_images();
   choose_size();

@@ -149,9 +149,11 @@ ImageTable read_image_list(const ImageOptions& options, bool needs_masks) {
     const std::size_t masks = table.column(options.mask_column);
     add_paths(folder, table.fields[masks], table.names[masks], table, table.masks);
   }
-  // The first is the images' own.
-  std::swap(table.names[0], table.names[images]);
-  std::swap(table.fields[0], table.fields[images]);
+  // The images' own comes first, the others keep their order.
+  const auto column = static_cast<std::ptrdiff_t>(images);
+  std::rotate(table.names.begin(), table.names.begin() + column, table.names.begin() + column + 1);
+  std::rotate(table.fields.begin(), table.fields.begin() + column,
+              table.fields.begin() + column + 1);
   return table;
 }
 

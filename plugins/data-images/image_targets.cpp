@@ -45,9 +45,14 @@ std::string problem_start(const ImageTable& table, std::size_t row, const std::s
   return table.place_of(row) + ": column " + quote_text(column) + ": ";
 }
 
-TargetKind kind_of(const Texts& texts, const std::string& name, const OpenRequest& request) {
+TargetKind kind_of(const Texts& texts, const std::string& name, const OpenRequest& request,
+                   bool has_classes) {
   if (const auto only = request.only_kind(name))
     return *only;
+  if (request.task == Task::kRegression)
+    return TargetKind::kNumbers;
+  if (has_classes)
+    return TargetKind::kClasses;
   bool are_numbers = true;
   bool are_whole = true;
   for (const std::string* const text : texts) {
@@ -165,14 +170,18 @@ ReadTarget read_target(const ImageTable& table, const std::vector<std::size_t>& 
   for (const std::string& name : names)
     columns.push_back(table.column(name));
   const std::string name = names.size() == 1 ? names[0] : "target";
-  const TargetKind kind = known != nullptr ? known->spec.kind
-                          : columns.size() > 1
-                              ? TargetKind::kNumbers
-                              : kind_of(texts_of(table, columns[0], kept), name, request);
+  const TargetKind kind = known != nullptr     ? known->spec.kind
+                          : columns.size() > 1 ? TargetKind::kNumbers
+                                               : kind_of(texts_of(table, columns[0], kept), name,
+                                                         request, options.classes.has_value());
   switch (kind) {
     case TargetKind::kClasses:
       return read_classes(table, columns[0], kept, options, known);
     case TargetKind::kNumbers:
+      if (options.classes) {
+        throw DataError(table.shown + ": \"classes\" has no effect: " + quote_text(name) +
+                        " has numbers");
+      }
       return read_numbers(table, columns, kept, name);
     default:
       throw DataError(table.shown + ": column " + quote_text(name) +

@@ -101,6 +101,12 @@ json image_parameters(Drawing& drawing) {
     list += "images/" + name + "," + mask + "," + label + "," + std::to_string(dice.whole(0, 9)) +
             ".5\n";
   }
+  // An error, unless it is left out.
+  const bool has_broken = dice.chance(20);
+  if (has_broken) {
+    write(root / "dog/broken.png", "no image");
+    list += "images/dog/broken.png,masks/0.png,dog,0.5\n";
+  }
   json parameters = {{"path", root.string()}, {"image", nullptr},  {"target", nullptr},
                      {"mask", nullptr},       {"size", nullptr},   {"classes", nullptr},
                      {"fit", nullptr},        {"broken", nullptr}, {"ignore_index", nullptr}};
@@ -122,7 +128,7 @@ json image_parameters(Drawing& drawing) {
     if (dice.chance(60))
       parameters["fit"] = dice.one_of(std::vector<json>{"crop", "stretch", "pad"});
   }
-  if (dice.chance(20))
+  if (has_broken)
     parameters["broken"] = "skip";
   return parameters;
 }

@@ -116,7 +116,6 @@ const std::vector<KeyReason>& without_effect_in_random_documents() {
       {"layer/spectral_norm:eps", "no norm falls below it"},
       {"layer/*:tied_to", "names another step; random flows draw such pairs"},
       {"layer/*:broadcast", "allows sizes that are refused without it"},
-      {"data/images:broken", "no image is broken"},
       {"data/npy:missing", "drawn with the holes that it is about"},
       {"data/npy:task", "the kinds of targets are given beside it"},
   };

@@ -195,13 +195,31 @@ TEST_F(ImageLists, HaveNumbersInOneOrSeveralColumns) {
   EXPECT_EQ(values(rows(*two).targets()), (std::vector<double>{0.5, 1000, -2, 0.1, 1, 2}));
 }
 
+TEST_F(ImageLists, HaveTheTargetInTheirLastOtherColumn) {
+  put_five("images");
+  write("list.csv", "id,label,path\n1,5,images/dogs/x.png\n2,6,images/cats/a.png\n");
+
+  const auto data = open(list());
+
+  EXPECT_EQ(data->spec().targets.at(0).name, "label");
+}
+
+TEST_F(ImageLists, RefuseParametersWithoutEffect) {
+  put_five();
+  write("list.csv", "path,x\nset/dogs/x.png,1.5\n");
+  Json parameters = list();
+  parameters["classes"] = {"a", "b"};
+  EXPECT_EQ(error(parameters, wanting(Task::kRegression)),
+            "list.csv: \"classes\" has no effect: \"x\" has numbers");
+  EXPECT_EQ(error({{"image", "path"}}),
+            "set: is a folder, and \"image\" is a column of a CSV file that lists images");
+}
+
 TEST_F(ImageLists, NameFileAndLineOfWhatIsWrong) {
   put_five("images");
   write("list.csv", "path,x\nimages/dogs/x.png,1\n\"images/cats/a.png\",two\n");
-  EXPECT_EQ(error(list(), wanting(Task::kRegression)), "no error");  // two classes of text
-  OpenRequest numbers;
-  numbers.target_kinds["x"] = {TargetKind::kNumbers};
-  EXPECT_EQ(error(list(), numbers),
+  EXPECT_EQ(error(list()), "no error");  // two classes
+  EXPECT_EQ(error(list(), wanting(Task::kRegression)),
             "list.csv:3: images/cats/a.png: column \"x\": expected a number, got \"two\"");
   write("list.csv", "path,x\nimages/dogs/q.png,1\n");
   EXPECT_EQ(error(list()),
