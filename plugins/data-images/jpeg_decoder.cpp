@@ -37,8 +37,8 @@ Jpeg& jpeg_of(j_common_ptr info) {
   std::longjmp(jpeg.failed, 1);
 }
 
-/// Level -1 is a warning: corrupt data, which libjpeg fills with gray; or an unknown version of JFIF,
-/// without effect on pixels.
+/// Level -1 is a warning: corrupt data, which libjpeg fills with gray; or an unknown version of
+/// JFIF, without effect on pixels.
 void hear(j_common_ptr info, int level) {
   if (level < 0 && info->err->msg_code != JWRN_JFIF_MAJOR)
     fail(info);
