@@ -7,7 +7,6 @@
 
 #include <treadle/base/error.h>
 #include <treadle/testing/support/expect_problem.h>
-#include <treadle/testing/support/source_path.h>
 
 #include "watched_runs.h"
 
