@@ -102,8 +102,7 @@ IdxData::~IdxData() = default;
 // Evaluating puts another path in the place of "path", and its labels lie beside it.
 fs::path IdxData::labels_file() const {
   const bool is_other_file = training_ && training_->inputs != named_.inputs;
-  const bool names_labels =
-      named_.labels && !(is_other_file && named_.labels == training_->labels);
+  const bool names_labels = named_.labels && !(is_other_file && named_.labels == training_->labels);
   if (names_labels)
     return *named_.labels;
   if (const std::optional<fs::path> beside = labels_beside(named_.inputs))
@@ -162,9 +161,9 @@ void IdxData::number_classes(at::Tensor& labels, const std::string& shown) {
       problems.add([&] {
         return shown + ": row " + std::to_string(i / (count / labels.size(0))) + ": label " +
                std::to_string(values[i]) +
-               (is_new ? " is none of \"classes\", which name 0 to " +
-                             std::to_string(known.size() - 1)
-                       : " is not in the training data, which has " + name_list(names));
+               (is_new
+                    ? " is none of \"classes\", which name 0 to " + std::to_string(known.size() - 1)
+                    : " is not in the training data, which has " + name_list(names));
       });
       continue;
     }

@@ -14,8 +14,8 @@
 
 namespace treadle::idx {
 
-/// The data provider `idx`: an array in an IDX file and the labels in another, both whole in memory.
-/// Parameters: idx.schema.json; what a file may be: README.md.
+/// The data provider `idx`: an array in an IDX file and the labels in another, both whole in
+/// memory. Parameters: idx.schema.json; types and shapes: README.md.
 ///
 /// Its state is what the training files taught: the shape of a row, the classes, and the files'
 /// names, so that other ones can take their place.
@@ -32,7 +32,7 @@ class IdxData final : public DataProvider {
   struct Description {
     PortSpec input;
     TargetSpec target;
-    std::vector<std::int64_t> labels;  ///< of classes: what stands for each in the file
+    std::vector<std::int64_t> labels;  ///< of classes: the value of each in the file
   };
   class Source final : public SourceHash {
    public:

@@ -21,15 +21,15 @@ struct Named {
   std::string_view name;
 };
 
-constexpr std::array kItems{Named{Item::kUint8, 1, "uint8"},     Named{Item::kInt8, 1, "int8"},
-                            Named{Item::kInt16, 2, "int16"},     Named{Item::kInt32, 4, "int32"},
-                            Named{Item::kFloat32, 4, "float32"}, Named{Item::kFloat64, 8, "float64"}};
+constexpr std::array kItems{
+    Named{Item::kUint8, 1, "uint8"},     Named{Item::kInt8, 1, "int8"},
+    Named{Item::kInt16, 2, "int16"},     Named{Item::kInt32, 4, "int32"},
+    Named{Item::kFloat32, 4, "float32"}, Named{Item::kFloat64, 8, "float64"}};
 
 const Named* find_item(std::uint8_t number) {
-  const auto* const found =
-      std::find_if(kItems.begin(), kItems.end(), [&](const Named& named) {
-        return static_cast<std::uint8_t>(named.item) == number;
-      });
+  const auto* const found = std::find_if(kItems.begin(), kItems.end(), [&](const Named& named) {
+    return static_cast<std::uint8_t>(named.item) == number;
+  });
   return found == kItems.end() ? nullptr : found;
 }
 
@@ -43,10 +43,10 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 /// A file that zlib reads, plain or compressed.
 class IdxFile {
  public:
-  explicit IdxFile(const fs::path& file) : shown_(shown_path(file)) {
+  explicit IdxFile(const fs::path& file) : path_(file.string()), shown_(shown_path(file)) {
     std::error_code error;
     if (!fs::exists(file, error))
-      fail("there is no such file");
+      fail("no such file");
     if (!fs::is_regular_file(file, error))
       fail("is no file");
     file_.reset(::gzopen(file.c_str(), "rbe"));
@@ -65,9 +65,12 @@ class IdxFile {
       const std::size_t part = std::min(to.size() - done, kMost);
       const int got = ::gzread(file_.get(), to.data() + done, static_cast<unsigned>(part));
       int code = Z_OK;
-      const char* const message = ::gzerror(file_.get(), &code);
-      if (got < 0 || (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR))
-        fail(std::string("is damaged: ") + message);
+      const std::string message = ::gzerror(file_.get(), &code);
+      if (got < 0 || (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)) {
+        // zlib begins with the path.
+        const std::size_t reason = message.starts_with(path_ + ": ") ? path_.size() + 2 : 0;
+        fail("is damaged: " + message.substr(reason));
+      }
       if (got == 0)
         break;
       done += static_cast<std::size_t>(got);
@@ -75,11 +78,23 @@ class IdxFile {
     return done;
   }
 
+  /// Expects everything to have been read: that is where compressed data has its checksum.
+  void expect_end() {
+    std::array<std::uint8_t, 1> more;
+    if (read(more) > 0)
+      fail("has more bytes than its shape takes");
+    int code = Z_OK;
+    ::gzerror(file_.get(), &code);
+    if (code == Z_BUF_ERROR)
+      fail("is truncated: its compressed data has no end");
+  }
+
  private:
   struct Close {
     void operator()(::gzFile_s* file) const { ::gzclose(file); }
   };
 
+  std::string path_;
   std::string shown_;
   std::unique_ptr<::gzFile_s, Close> file_;
 };
@@ -160,9 +175,7 @@ IdxArray read_idx(const fs::path& path, std::int64_t max_bytes) {
                 ", got " + std::to_string(done));
     }
   }
-  std::array<std::uint8_t, 1> more;
-  if (file.read(more) > 0)
-    file.fail("has more bytes than its shape, " + shape + ", takes");
+  file.expect_end();
   return array;
 }
 

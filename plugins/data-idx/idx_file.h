@@ -13,7 +13,7 @@
 /// numbers are big-endian.
 namespace treadle::idx {
 
-/// What the numbers are. The values are those of the format.
+/// The type of the numbers. The enumerators have the values of the format.
 enum class Item : std::uint8_t {
   kUint8 = 0x08,
   kInt8 = 0x09,
@@ -38,7 +38,7 @@ struct IdxHeader {
   std::optional<std::int64_t> bytes() const;
 };
 
-/// The first four bytes of a file: what the rest of its header is like.
+/// The first four bytes of a file, which give the size of its header.
 struct IdxStart {
   Item item;
   std::size_t dimensions;

@@ -63,9 +63,8 @@ void expect_finite(const at::Tensor& numbers, const std::string& shown) {
   const std::int64_t count = numbers.numel();
   for (std::int64_t i = 0; i < count; ++i) {
     if (!std::isfinite(values[i])) {
-      throw DataError(shown + ": row " + std::to_string(i / (count / numbers.size(0))) +
-                      ": got " + (std::isnan(values[i]) ? "NaN" : "infinity") +
-                      ", expected finite numbers");
+      throw DataError(shown + ": row " + std::to_string(i / (count / numbers.size(0))) + ": got " +
+                      (std::isnan(values[i]) ? "NaN" : "infinity") + ", expected finite numbers");
     }
   }
 }

@@ -24,7 +24,7 @@ std::uint8_t luma(const std::uint8_t* rgb) {
                                    16);
 }
 
-/// Gray and alpha become four channels, from the last pixel on: there is one memory for both.
+/// Gray and alpha become four channels, from the last pixel on, in place.
 void spread_gray(Picture& picture) {
   const std::size_t count = picture.pixels.size() / 2;
   picture.become(picture.size, 4);
@@ -61,9 +61,8 @@ void convert(PictureForm::Mode mode, Picture& picture) {
       return;
     case PictureForm::Mode::kRgb:
       if (picture.channels == 4) {
-        shrink(picture, 3, [](const std::uint8_t* from, std::uint8_t* to) {
-          std::copy_n(from, 3, to);
-        });
+        shrink(picture, 3,
+               [](const std::uint8_t* from, std::uint8_t* to) { std::copy_n(from, 3, to); });
       } else if (picture.channels == 2) {
         shrink(picture, 1, first);
       }

@@ -62,7 +62,8 @@ Source source_of(Orientation orientation, PictureSize stored, std::int64_t x, st
 }  // namespace
 
 Orientation exif_orientation(std::span<const std::uint8_t> tiff) {
-  const bool has_order = tiff.size() >= 8 && tiff[0] == tiff[1] && (tiff[0] == 'I' || tiff[0] == 'M');
+  const bool has_order =
+      tiff.size() >= 8 && tiff[0] == tiff[1] && (tiff[0] == 'I' || tiff[0] == 'M');
   const TiffNumbers numbers(tiff);
   if (!has_order || numbers.at(2, 2) != 42)
     return Orientation::kAsStored;

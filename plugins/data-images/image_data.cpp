@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What a checkpoint says may have been changed.
+// A checkpoint may have been edited.
 void check_fits(const DataSpec& spec, const std::vector<std::vector<std::int64_t>>& mask_values) {
   bool fits = spec.inputs.size() == 1 && spec.inputs[0].shape.size() == 3 &&
               !spec.targets.empty() && mask_values.size() == spec.targets.size();
@@ -43,6 +43,7 @@ void ImageData::do_open(const OpenRequest& request) {
   content_hash_ = std::move(opened.content_hash);
   rows_.emplace(std::move(opened.rows));
   source_.emplace(std::move(opened.source_hash));
+  notes_.emplace(std::move(opened.skipped), opened.table.rows());
   texts_.emplace(std::move(opened.table), std::move(opened.kept));
 }
 
@@ -57,6 +58,13 @@ std::vector<std::vector<std::string>> ImageData::Texts::do_texts(
       column.push_back(fields[row]);
   }
   return texts;
+}
+
+std::vector<std::string> ImageData::Notes::do_notes() const {
+  if (skipped_.empty())
+    return {};
+  return {std::to_string(skipped_.size()) + " of " + std::to_string(images_) +
+          " images cannot be decoded and are left out, the first: " + skipped_.front()};
 }
 
 StateDict ImageData::do_state() const {
@@ -103,6 +111,8 @@ void* ImageData::do_ask(std::string_view interface_id) {
     return static_cast<RowReader*>(&*rows_);
   if (interface_id == SourceColumns::kInterface && texts_)
     return static_cast<SourceColumns*>(&*texts_);
+  if (interface_id == DataNotes::kInterface && notes_)
+    return static_cast<DataNotes*>(&*notes_);
   if (interface_id == SourceHash::kInterface && source_)
     return static_cast<SourceHash*>(&*source_);
   return nullptr;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <treadle/base/config.h>
+#include <treadle/core/data/abilities/data_notes.h>
 #include <treadle/core/data/abilities/source_columns.h>
 #include <treadle/core/data/abilities/source_hash.h>
 #include <treadle/core/data/data_provider.h>
@@ -17,8 +18,8 @@
 
 namespace treadle::images {
 
-/// The data provider `images`: JPEG, PNG and WebP files in folders or lists, one a row, decoded when
-/// they are gathered. Parameters: images.schema.json; what is decoded how: README.md.
+/// The data provider `images`: JPEG, PNG and WebP files in folders or lists, one a row, decoded
+/// when they are gathered. Parameters: images.schema.json; formats and resizing: README.md.
 ///
 /// Its state is what the training files taught: the images' size, and the class names.
 class ImageData final : public DataProvider {
@@ -51,6 +52,19 @@ class ImageData final : public DataProvider {
     std::string hash_;
   };
 
+  /// How many images were left out.
+  class Notes final : public DataNotes {
+   public:
+    Notes(std::vector<std::string> skipped, std::size_t images)
+        : skipped_(std::move(skipped)), images_(images) {}
+
+   private:
+    std::vector<std::string> do_notes() const override;
+
+    std::vector<std::string> skipped_;
+    std::size_t images_;
+  };
+
   void do_open(const OpenRequest& request) override;
   const DataSpec& do_spec() const override { return rows_->spec(); }
   std::string do_content_hash() const override { return content_hash_; }
@@ -63,6 +77,7 @@ class ImageData final : public DataProvider {
   std::optional<ImageRows> rows_;                // after open()
   std::optional<Texts> texts_;
   std::optional<Source> source_;
+  std::optional<Notes> notes_;
   std::string content_hash_;
 };
 

@@ -44,14 +44,15 @@ ImageOptions::ImageOptions(const Config& config)
   if (config.has("fit")) {
     if (!form.size)
       config.fail("fit", "has no effect without \"size\"");
-    form.fit = choice<Fit>(
-        config, "fit", {{"crop", Fit::kCrop}, {"stretch", Fit::kStretch}, {"pad", Fit::kPad}});
+    form.fit = choice<Fit>(config, "fit",
+                           {{"crop", Fit::kCrop}, {"stretch", Fit::kStretch}, {"pad", Fit::kPad}});
   }
   if (config.has("broken")) {
-    broken = choice<Broken>(config, "broken",
-                            {{"error", Broken::kError}, {"skip", Broken::kSkip}});
+    broken = choice<Broken>(config, "broken", {{"error", Broken::kError}, {"skip", Broken::kSkip}});
   }
   form.max_pixels = config.get_or("max_pixels", form.max_pixels);
+  if (classes && !mask_column.empty() && !targets.empty())
+    config.fail("classes", "would name those of the masks and those of \"target\"; leave it out");
   if (ignore_index && mask_column.empty())
     config.fail("ignore_index", "has no effect without \"mask\", the column of masks");
 }

@@ -12,7 +12,7 @@
 
 namespace treadle::images {
 
-/// What happens to images that cannot be decoded.
+/// The policy for images that cannot be decoded.
 enum class Broken : std::uint8_t { kError, kSkip };
 
 /// The parameters of `images`, as images.schema.json describes them.

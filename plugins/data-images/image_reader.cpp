@@ -22,7 +22,7 @@ namespace {
 
 using Purpose = OpenRequest::Purpose;
 
-/// What one file showed.
+/// The result of scanning one file.
 struct Scanned {
   PictureSize size;
   FileStamp stamp;
@@ -130,9 +130,7 @@ void ImageReader::keep_whole_images() {
 void ImageReader::choose_size() {
   PictureSize& size = opened_.description.size;
   const std::size_t first = opened_.kept.front();
-  size = options_.form.size ? *options_.form.size
-         : known_           ? known_->size
-                            : scanned_[first].size;
+  size = options_.form.size ? *options_.form.size : known_ ? known_->size : scanned_[first].size;
   if (known_ && (size != known_->size || options_.form.channels() != known_->channels)) {
     throw DataError(opened_.table.shown + ": the model was trained on images of " +
                     shown(known_->size) + " pixels and " + std::to_string(known_->channels) +
@@ -193,7 +191,9 @@ void ImageReader::leave_out(const std::vector<std::string>& problems, at::Tensor
       kept.push_back(opened_.kept[i]);
       continue;
     }
-    const auto sentence = [&] { return opened_.table.place_of(opened_.kept[i]) + ": " + problems[i]; };
+    const auto sentence = [&] {
+      return opened_.table.place_of(opened_.kept[i]) + ": " + problems[i];
+    };
     if (options_.broken == Broken::kSkip) {
       opened_.skipped.push_back(sentence());
     } else {
@@ -204,11 +204,11 @@ void ImageReader::leave_out(const std::vector<std::string>& problems, at::Tensor
   if (kept.size() == opened_.kept.size())
     return;
   if (kept.empty())
-    throw DataError(opened_.table.shown + ": no mask can be decoded, the first: " + opened_.skipped.back());
+    throw DataError(opened_.table.shown +
+                    ": no mask can be decoded, the first: " + opened_.skipped.back());
   opened_.kept = std::move(kept);
   masks = at::index_select(
-      masks, 0,
-      at::from_blob(whole.data(), {static_cast<std::int64_t>(whole.size())}, at::kLong));
+      masks, 0, at::from_blob(whole.data(), {static_cast<std::int64_t>(whole.size())}, at::kLong));
 }
 
 void ImageReader::add_target(ReadTarget read) {
@@ -219,8 +219,7 @@ void ImageReader::add_target(ReadTarget read) {
 
 void ImageReader::read_targets(const at::Tensor& masks) {
   if (wants_columns()) {
-    add_target(
-        read_target(opened_.table, opened_.kept, options_, request_, known_target(false)));
+    add_target(read_target(opened_.table, opened_.kept, options_, request_, known_target(false)));
   }
   if (wants_masks())
     add_target(number_masks(masks, opened_.table, opened_.kept, options_, known_target(true)));
@@ -265,6 +264,11 @@ void ImageReader::finish() {
 
 OpenedImages ImageReader::open() {
   opened_.table = read_image_table(options_, !predicts(), wants_masks());
+  if (request_.purpose == Purpose::kTrain && opened_.table.lines.empty() &&
+      !options_.image_column.empty()) {
+    throw DataError(opened_.table.shown +
+                    ": is a folder, and \"image\" is a column of a CSV file that lists images");
+  }
   scan_images();
   keep_whole_images();
   choose_size();

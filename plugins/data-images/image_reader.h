@@ -14,7 +14,7 @@
 
 namespace treadle::images {
 
-/// What the training files taught, which later files must fit.
+/// The properties of the training images that later images must match.
 struct ImageDescription {
   PictureSize size;
   int channels = 3;

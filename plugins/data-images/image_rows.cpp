@@ -14,8 +14,8 @@ namespace {
 
 /// The memory that is there, where it fits.
 void make_fit(at::Tensor& out, std::vector<std::int64_t> shape, at::ScalarType dtype) {
-  const bool fits = out.defined() && out.scalar_type() == dtype &&
-                    out.sizes().equals(shape) && out.is_contiguous();
+  const bool fits = out.defined() && out.scalar_type() == dtype && out.sizes().equals(shape) &&
+                    out.is_contiguous();
   if (!fits)
     out = at::empty(shape, dtype);
 }
@@ -71,9 +71,9 @@ ImageRows::ImageRows(Parts parts) : parts_(std::move(parts)) {
   cached_ = std::min(parts_.cache_bytes / image_bytes_, parts_.files.size());
   if (cached_ == 0)
     return;
-  cache_ = at::empty({static_cast<std::int64_t>(cached_), channels, parts_.size.height,
-                      parts_.size.width},
-                     at::kByte);
+  cache_ = at::empty(
+      {static_cast<std::int64_t>(cached_), channels, parts_.size.height, parts_.size.width},
+      at::kByte);
   states_ = std::make_unique<std::atomic<std::uint8_t>[]>(cached_);
 }
 
@@ -82,8 +82,8 @@ ImageRows::~ImageRows() = default;
 void ImageRows::decode_image(std::int64_t row, Workspace& workspace, std::uint8_t* to) const {
   const auto index = static_cast<std::size_t>(row);
   try {
-    const FileStamp stamp = read_file(parts_.files[index], most_bytes_of(parts_.form.max_pixels),
-                                      workspace.bytes);
+    const FileStamp stamp =
+        read_file(parts_.files[index], most_bytes_of(parts_.form.max_pixels), workspace.bytes);
     if (stamp != parts_.stamps[index])
       throw BadImage("has changed since the data was opened");
     workspace.maker.make_image(workspace.bytes, parts_.form, parts_.size, to);
@@ -140,8 +140,7 @@ void ImageRows::do_gather(std::span<const std::int64_t> rows, Batch& out) const 
 
 void ImageRows::gather_mask(const ImageTarget& target, std::span<const std::int64_t> rows,
                             std::size_t index, Batch& out) const {
-  const std::vector<std::int64_t> shape =
-      shape_for(rows.size(), target.values.sizes().slice(1));
+  const std::vector<std::int64_t> shape = shape_for(rows.size(), target.values.sizes().slice(1));
   const auto pixels = static_cast<std::size_t>(parts_.size.width * parts_.size.height);
   const auto* const masks = target.values.data_ptr<std::int16_t>();
   at::Tensor& values = out.targets[index];

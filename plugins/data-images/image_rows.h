@@ -52,7 +52,7 @@ class ImageRows final : public RowReader {
   std::size_t cached_rows() const { return cached_; }
 
  private:
-  /// What a thread needs to decode.
+  /// The buffers of a thread that decodes.
   struct Workspace {
     std::vector<std::uint8_t> bytes;
     PictureMaker maker;
@@ -71,8 +71,8 @@ class ImageRows final : public RowReader {
 
   void put_image(std::int64_t row, Workspace& workspace, std::uint8_t* to) const;
   void decode_image(std::int64_t row, Workspace& workspace, std::uint8_t* to) const;
-  void gather_mask(const ImageTarget& target, std::span<const std::int64_t> rows,
-                   std::size_t index, Batch& out) const;
+  void gather_mask(const ImageTarget& target, std::span<const std::int64_t> rows, std::size_t index,
+                   Batch& out) const;
 
   Parts parts_;
   std::size_t image_bytes_ = 0;

@@ -149,9 +149,11 @@ ImageTable read_image_list(const ImageOptions& options, bool needs_masks) {
     const std::size_t masks = table.column(options.mask_column);
     add_paths(folder, table.fields[masks], table.names[masks], table, table.masks);
   }
-  // The first is the images' own.
-  std::swap(table.names[0], table.names[images]);
-  std::swap(table.fields[0], table.fields[images]);
+  // The images' own comes first, the others keep their order.
+  const auto column = static_cast<std::ptrdiff_t>(images);
+  std::rotate(table.names.begin(), table.names.begin() + column, table.names.begin() + column + 1);
+  std::rotate(table.fields.begin(), table.fields.begin() + column,
+              table.fields.begin() + column + 1);
   return table;
 }
 
@@ -184,7 +186,7 @@ ImageTable read_image_table(const ImageOptions& options, bool needs_classes, boo
   std::error_code error;
   const fs::file_status status = fs::status(options.path, error);
   if (!fs::exists(status))
-    throw DataError(shown_path(options.path) + ": there is no such folder or file");
+    throw DataError(shown_path(options.path) + ": no such folder or file");
   if (fs::is_directory(status)) {
     if (needs_masks) {
       throw DataError(shown_path(options.path) +

@@ -9,7 +9,7 @@
 
 namespace treadle::images {
 
-/// Which images there are, and what is said about each beside its pixels. Nothing is decoded.
+/// The images of a data set with their labels and other columns. Nothing is decoded.
 struct ImageTable {
   std::vector<std::filesystem::path> files;
   std::vector<std::filesystem::path> masks;  ///< one per file, or empty
@@ -31,8 +31,8 @@ struct ImageTable {
 
 /// Reads a folder or a list. `needs_classes`: a folder has a folder for each class, each with
 /// images; otherwise everything below it that is called like an image is taken. Files are in the
-/// order of torchvision's ImageFolder: by class, then by folder, then by name, in the order of bytes.
-/// Names that begin with a dot are left out. Throws DataError.
+/// order of torchvision's ImageFolder: by class, then by folder, then by name, in the order of
+/// bytes. Names that begin with a dot are left out. Throws DataError.
 ImageTable read_image_table(const ImageOptions& options, bool needs_classes, bool needs_masks);
 
 /// Whether a file is called .jpg, .jpeg, .png or .webp, in any case.

@@ -45,9 +45,14 @@ std::string problem_start(const ImageTable& table, std::size_t row, const std::s
   return table.place_of(row) + ": column " + quote_text(column) + ": ";
 }
 
-TargetKind kind_of(const Texts& texts, const std::string& name, const OpenRequest& request) {
+TargetKind kind_of(const Texts& texts, const std::string& name, const OpenRequest& request,
+                   bool has_classes) {
   if (const auto only = request.only_kind(name))
     return *only;
+  if (request.task == Task::kRegression)
+    return TargetKind::kNumbers;
+  if (has_classes)
+    return TargetKind::kClasses;
   bool are_numbers = true;
   bool are_whole = true;
   for (const std::string* const text : texts) {
@@ -86,10 +91,10 @@ ReadTarget read_classes(const ImageTable& table, std::size_t column,
                         const TargetDescription* known) {
   const Texts texts = texts_of(table, column, kept);
   const std::string& name = table.names[column];
-  const std::vector<std::string> classes =
-      known != nullptr ? known->spec.class_names
-      : options.classes ? *options.classes
-                        : classes_in(texts, !table.folders.empty());
+  const std::vector<std::string> classes = known != nullptr ? known->spec.class_names
+                                           : options.classes
+                                               ? *options.classes
+                                               : classes_in(texts, !table.folders.empty());
   std::map<std::string_view, std::int64_t> numbers;
   for (const std::string& one : classes)
     numbers.emplace(one, static_cast<std::int64_t>(numbers.size()));
@@ -155,7 +160,8 @@ ReadTarget read_target(const ImageTable& table, const std::vector<std::size_t>& 
     names = {known->spec.name};
   if (names.empty()) {
     if (table.names.size() < 2) {
-      throw DataError(table.shown + ": has paths and nothing else; expected a column with the label "
+      throw DataError(table.shown +
+                      ": has paths and nothing else; expected a column with the label "
                       "or number of each image");
     }
     names = {table.names.back()};
@@ -164,18 +170,24 @@ ReadTarget read_target(const ImageTable& table, const std::vector<std::size_t>& 
   for (const std::string& name : names)
     columns.push_back(table.column(name));
   const std::string name = names.size() == 1 ? names[0] : "target";
-  const TargetKind kind = known != nullptr    ? known->spec.kind
+  const TargetKind kind = known != nullptr     ? known->spec.kind
                           : columns.size() > 1 ? TargetKind::kNumbers
                                                : kind_of(texts_of(table, columns[0], kept), name,
-                                                         request);
+                                                         request, options.classes.has_value());
   switch (kind) {
     case TargetKind::kClasses:
       return read_classes(table, columns[0], kept, options, known);
     case TargetKind::kNumbers:
+      if (options.classes) {
+        throw DataError(table.shown + ": \"classes\" has no effect: " + quote_text(name) +
+                        " has numbers");
+      }
       return read_numbers(table, columns, kept, name);
     default:
-      throw DataError(table.shown + ": column " + quote_text(name) + " has classes or numbers, and "
-                      "the loss works on " + std::string(name_of(kind)));
+      throw DataError(table.shown + ": column " + quote_text(name) +
+                      " has classes or numbers, and "
+                      "the loss works on " +
+                      std::string(name_of(kind)));
   }
 }
 
@@ -215,18 +227,15 @@ ReadTarget number_masks(at::Tensor masks, const ImageTable& table,
     numbers[static_cast<std::size_t>(values[i])] = static_cast<std::int16_t>(i);
   if (ignored < kValues)
     numbers[ignored] = kNoPixel;
-  ReadTarget read{{class_target(options.mask_column, classes,
-                                {masks.size(1), masks.size(2)}),
-                   values},
-                  {}};
+  ReadTarget read{
+      {class_target(options.mask_column, classes, {masks.size(1), masks.size(2)}), values}, {}};
   RowProblems problems;
   const std::size_t per_mask = kept.empty() ? 0 : count / kept.size();
   for (std::size_t i = 0; i < kept.size(); ++i) {
     std::int16_t unknown = kNoPixel;
     for (std::size_t pixel = i * per_mask; pixel < (i + 1) * per_mask; ++pixel) {
       const std::int16_t value = pixels[pixel];
-      const std::int16_t number =
-          value < 0 ? kNoPixel : numbers[static_cast<std::size_t>(value)];
+      const std::int16_t number = value < 0 ? kNoPixel : numbers[static_cast<std::size_t>(value)];
       if (number == kUnknown)
         unknown = value;
       if (number == kNoPixel)

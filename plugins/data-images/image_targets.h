@@ -13,7 +13,7 @@
 
 namespace treadle::images {
 
-/// What is learned of a target, which later files must fit.
+/// The properties of a training target that later data must match.
 struct TargetDescription {
   TargetSpec spec;
   /// Of masks: the value that stands for each class, in the order of the class names.

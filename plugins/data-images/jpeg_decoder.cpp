@@ -37,9 +37,10 @@ Jpeg& jpeg_of(j_common_ptr info) {
   std::longjmp(jpeg.failed, 1);
 }
 
-/// Level -1 is a warning: corrupt data, of which libjpeg makes gray areas.
+/// Level -1 is a warning: corrupt data, which libjpeg fills with gray; or an unknown version of
+/// JFIF, without effect on pixels.
 void hear(j_common_ptr info, int level) {
-  if (level < 0)
+  if (level < 0 && info->err->msg_code != JWRN_JFIF_MAJOR)
     fail(info);
 }
 
@@ -116,15 +117,14 @@ Orientation orientation_of(const jpeg_decompress_struct& info) {
   for (const jpeg_marker_struct* marker = info.marker_list; marker != nullptr;
        marker = marker->next) {
     if (marker->data_length > sizeof kExif && std::memcmp(marker->data, kExif, sizeof kExif) == 0) {
-      return exif_orientation(
-          {marker->data + sizeof kExif, marker->data_length - sizeof kExif});
+      return exif_orientation({marker->data + sizeof kExif, marker->data_length - sizeof kExif});
     }
   }
   return Orientation::kAsStored;
 }
 
-/// 255 - a - b + a b / 255, rounded, for inks a and b: what paper reflects. Adobe's programs store
-/// the complement of ink.
+/// 255 - a - b + a b / 255, rounded, for inks a and b: the light that paper reflects. Adobe's
+/// programs store the complement of ink.
 std::uint8_t reflected(std::uint8_t color, std::uint8_t black, bool is_complement) {
   const unsigned a = is_complement ? color : 255U - color;
   const unsigned b = is_complement ? black : 255U - black;

@@ -62,8 +62,7 @@ class Records {
     for (++place_;; ++place_) {
       const std::size_t quote = text_.find('"', place_);
       if (quote == std::string_view::npos) {
-        throw DataError(shown_ + ":" + std::to_string(begin_line_) +
-                        ": a quoted field has no end");
+        throw DataError(shown_ + ":" + std::to_string(begin_line_) + ": a quoted field has no end");
       }
       const std::string_view part = text_.substr(place_, quote - place_);
       line_ += std::count(part.begin(), part.end(), '\n');
@@ -91,7 +90,8 @@ class Records {
 
 ListFile read_list(std::string_view text, const std::string& shown) {
   if (const auto bad = first_bad_utf8(text)) {
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(*bad), '\n');
+    const auto line =
+        1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(*bad), '\n');
     throw DataError(shown + ":" + std::to_string(line) + ": is not UTF-8");
   }
   Records records(text, shown);

@@ -17,8 +17,8 @@ namespace treadle::images {
 template <typename MakeWork>
 void for_rows_in_parallel(std::size_t count, MakeWork&& make_work) {
   constexpr std::size_t kRowsPerThread = 16;  // a thread is worth that many images
-  const std::size_t threads = std::clamp<std::size_t>(
-      count / kRowsPerThread, 1, static_cast<std::size_t>(available_cores()));
+  const std::size_t threads = std::clamp<std::size_t>(count / kRowsPerThread, 1,
+                                                      static_cast<std::size_t>(available_cores()));
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::exception_ptr failure;

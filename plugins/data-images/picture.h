@@ -39,7 +39,7 @@ inline bool swaps_sides(Orientation orientation) {
   return orientation >= Orientation::kTransposed;
 }
 
-/// What a header says, before any memory is taken for pixels.
+/// The content of a header, read before any memory is taken for pixels.
 struct PictureHeader {
   PictureSize size;
   Orientation orientation = Orientation::kAsStored;
@@ -70,7 +70,7 @@ struct Picture {
   }
 };
 
-/// What a decoder gives for a picture.
+/// The kind of values that a decoder returns.
 enum class Wanted : std::uint8_t {
   kColors,  ///< gray, or red, green and blue, with alpha where the file has it
   kIndices  ///< the values in the file: indices into its palette, or gray values; 1 channel

@@ -76,8 +76,9 @@ Placement place(PictureSize picture, const PictureForm& form) {
       } else {
         scaled.width = size.height * picture.width / picture.height;
       }
-      return {scaled, half_of(scaled.width - size.width), half_of(scaled.height - size.height), size,
-              0, 0};
+      return {
+          scaled, half_of(scaled.width - size.width), half_of(scaled.height - size.height), size, 0,
+          0};
     }
     case PictureForm::Fit::kPad:
       break;
@@ -88,7 +89,11 @@ Placement place(PictureSize picture, const PictureForm& form) {
   } else {
     scaled.width = std::min(rounded(picture.width, picture.height, size.height), size.width);
   }
-  return {scaled, 0, 0, scaled, half_of(size.width - scaled.width),
+  return {scaled,
+          0,
+          0,
+          scaled,
+          half_of(size.width - scaled.width),
           half_of(size.height - scaled.height)};
 }
 

@@ -13,7 +13,7 @@
 namespace treadle::images {
 namespace {
 
-/// What a chunk beside the pixels may take when it is decompressed: color profiles, texts.
+/// The limit of a decompressed chunk other than pixels: color profiles, texts.
 constexpr png_alloc_size_t kMostChunkBytes = 8 << 20;
 
 /// libpng's state, and where it reports. Errors come back by longjmp, so functions that call libpng
@@ -36,7 +36,7 @@ void keep_message(png_structp png, png_const_charp text) {
   png_longjmp(png, 1);
 }
 
-/// libpng warns of what has no effect on pixels, such as a profile it does not like.
+/// Warnings of libpng have no effect on pixels: a color profile that it rejects.
 void hear_nothing(png_structp, png_const_charp) {}
 
 void read_bytes(png_structp png, png_bytep to, std::size_t count) {
@@ -93,8 +93,7 @@ class OpenPng {
   explicit OpenPng(std::span<const std::uint8_t> file) {
     state_.next = file.data();
     state_.end = file.data() + file.size();
-    state_.png =
-        png_create_read_struct(PNG_LIBPNG_VER_STRING, &state_, fail, hear_nothing);
+    state_.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &state_, fail, hear_nothing);
     if (state_.png != nullptr)
       state_.info = png_create_info_struct(state_.png);
     if (state_.info == nullptr) {
@@ -154,7 +153,9 @@ class OpenPng {
     throw BadImage("cannot be decoded as PNG: " + message);
   }
 
-  void close() { png_destroy_read_struct(&state_.png, &state_.info, nullptr); }
+  void close() {
+    png_destroy_read_struct(&state_.png, &state_.info, nullptr);
+  }
 
   Png state_;
 };

@@ -58,8 +58,7 @@ void Resampler::Weights::prepare(std::int64_t input_side, std::int64_t output_si
         std::min<std::int64_t>(static_cast<std::int64_t>(center + support + 0.5), input);
     double sum = 0;
     for (std::int64_t j = low; j < high; ++j) {
-      const double distance =
-          std::abs((static_cast<double>(j) - center + 0.5) * (1.0 / support));
+      const double distance = std::abs((static_cast<double>(j) - center + 0.5) * (1.0 / support));
       const double weight = distance < 1 ? 1 - distance : 0;
       exact[static_cast<std::size_t>(j - low)] = weight;
       sum += weight;

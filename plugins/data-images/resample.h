@@ -12,9 +12,9 @@ namespace treadle::images {
 ///
 /// An output pixel at position i of a side that becomes `scale` = in / out times shorter is the
 /// weighted mean of the input pixels j around (i + 0.5) scale, with weights
-/// max(0, 1 - |j + 0.5 - (i + 0.5) scale| / s), s = max(1, scale), normalized to a sum of 1. Weights
-/// have 22 fractional bits. Rows are scaled first and rounded to bytes, then columns. (Pillow,
-/// libImaging/Resample.c.)
+/// max(0, 1 - |j + 0.5 - (i + 0.5) scale| / s), s = max(1, scale), normalized to a sum of 1.
+/// Weights have 22 fractional bits. Rows are scaled first and rounded to bytes, then columns.
+/// (Pillow, libImaging/Resample.c.)
 ///
 /// Keeps its tables and memory for the next picture of the same size. One thread.
 class Resampler {

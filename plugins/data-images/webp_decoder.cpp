@@ -44,13 +44,12 @@ std::span<const std::uint8_t> without_prefix(std::span<const std::uint8_t> exif)
 }
 
 [[noreturn]] void refuse(VP8StatusCode status) {
-  const bool is_truncated =
-      status == VP8_STATUS_NOT_ENOUGH_DATA || status == VP8_STATUS_SUSPENDED;
+  const bool is_truncated = status == VP8_STATUS_NOT_ENOUGH_DATA || status == VP8_STATUS_SUSPENDED;
   throw BadImage(std::string("cannot be decoded as WebP: ") +
-                 (is_truncated                                     ? "the file is truncated"
-                  : status == VP8_STATUS_OUT_OF_MEMORY             ? "there is not enough memory"
-                  : status == VP8_STATUS_UNSUPPORTED_FEATURE       ? "it has an unknown feature"
-                                                                   : "the data is corrupt"));
+                 (is_truncated                               ? "the file is truncated"
+                  : status == VP8_STATUS_OUT_OF_MEMORY       ? "there is not enough memory"
+                  : status == VP8_STATUS_UNSUPPORTED_FEATURE ? "it has an unknown feature"
+                                                             : "the data is corrupt"));
 }
 
 WebPBitstreamFeatures features_of(std::span<const std::uint8_t> file) {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "document_data.h"
+#include "document_images.h"
 
 namespace treadle::testing {
 namespace {
@@ -165,6 +166,8 @@ const std::map<std::string, Hint>& table() {
       {":steps_per_epoch", {20, small<1, 6>}},
       {":max_steps", {15, small<2, 20>}},
       {"data/text:max_length", {30, small<1, 12>}},
+      {"data/images:max_pixels", {0}},
+      {"data/idx:max_bytes", {0}},
       {":sampler", {20}},
       {":shuffle_buffer", {2, small<4, 30>}},
       {":batch_size", {100, small<3, 20>}},
@@ -289,6 +292,8 @@ const std::map<std::string, Together>& together() {
       {"data/csv", csv_parameters},
       {"data/jsonl", jsonl_parameters},
       {"data/parquet", parquet_parameters},
+      {"data/idx", idx_parameters},
+      {"data/images", image_parameters},
       {"data/npy", npy_parameters},
       {"data/sqlite", sqlite_parameters},
       {"data/text", text_parameters},

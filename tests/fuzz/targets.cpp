@@ -15,6 +15,12 @@ std::span<const Target> targets() {
 #ifdef TREADLE_FUZZ_PARQUET
       Target{"parquet", parquet},
 #endif
+#ifdef TREADLE_FUZZ_IMAGES
+      Target{"image", image},
+#endif
+#ifdef TREADLE_FUZZ_IDX
+      Target{"idx", idx},
+#endif
   };
   return kTargets;
 }

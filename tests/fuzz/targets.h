@@ -46,6 +46,12 @@ void result(std::string_view bytes);
 /// The bytes are a Parquet file. Only where plugins/data-parquet can be built.
 void parquet(std::string_view bytes);
 
+// Where the plugins and their libraries are there.
+/// The bytes are an image's file, which becomes an image in several forms, and a mask.
+void image(std::string_view bytes);
+/// The bytes are an IDX file, plain or compressed.
+void idx(std::string_view bytes);
+
 // Of tensors/: they link libtorch.
 /// The bytes are a safetensors file.
 void safetensors(std::string_view bytes);

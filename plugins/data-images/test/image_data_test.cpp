@@ -1,6 +1,7 @@
 #include <atomic>
 #include <thread>
 
+#include <treadle/core/data/abilities/data_notes.h>
 #include <treadle/core/data/abilities/source_columns.h>
 #include <treadle/core/data/abilities/source_hash.h>
 #include <treadle/testing/data/data_contract.h>
@@ -94,8 +95,7 @@ TEST_F(ImageFolders, ThatHaveNoClassesOrImagesAreRefused) {
             "may list images and labels instead");
   std::filesystem::create_directories(file("set/cats"));
   EXPECT_EQ(error(), "set/cats: no file in this class is called .jpg, .jpeg, .png or .webp");
-  EXPECT_EQ(error({{"path", file("nowhere").string()}}),
-            "nowhere: there is no such folder or file");
+  EXPECT_EQ(error({{"path", file("nowhere").string()}}), "nowhere: no such folder or file");
 }
 
 TEST_F(ImageFolders, ThatLeadBackToThemselvesAreRefused) {
@@ -110,8 +110,7 @@ TEST_F(ImageFolders, AreEvaluatedWithTheClassesOfTheTraining) {
   put("rgb.png", "later/dogs/a.png");
   put("rgb.png", "other/cows/a.png");
 
-  const auto later =
-      open_later(Purpose::kEvaluate, *training, {{"path", file("later").string()}});
+  const auto later = open_later(Purpose::kEvaluate, *training, {{"path", file("later").string()}});
 
   EXPECT_EQ(values(rows(*later).targets()), std::vector<double>{1});
   EXPECT_EQ(message_of([&] {
@@ -196,13 +195,31 @@ TEST_F(ImageLists, HaveNumbersInOneOrSeveralColumns) {
   EXPECT_EQ(values(rows(*two).targets()), (std::vector<double>{0.5, 1000, -2, 0.1, 1, 2}));
 }
 
+TEST_F(ImageLists, HaveTheTargetInTheirLastOtherColumn) {
+  put_five("images");
+  write("list.csv", "id,label,path\n1,5,images/dogs/x.png\n2,6,images/cats/a.png\n");
+
+  const auto data = open(list());
+
+  EXPECT_EQ(data->spec().targets.at(0).name, "label");
+}
+
+TEST_F(ImageLists, RefuseParametersWithoutEffect) {
+  put_five();
+  write("list.csv", "path,x\nset/dogs/x.png,1.5\n");
+  Json parameters = list();
+  parameters["classes"] = {"a", "b"};
+  EXPECT_EQ(error(parameters, wanting(Task::kRegression)),
+            "list.csv: \"classes\" has no effect: \"x\" has numbers");
+  EXPECT_EQ(error({{"image", "path"}}),
+            "set: is a folder, and \"image\" is a column of a CSV file that lists images");
+}
+
 TEST_F(ImageLists, NameFileAndLineOfWhatIsWrong) {
   put_five("images");
   write("list.csv", "path,x\nimages/dogs/x.png,1\n\"images/cats/a.png\",two\n");
-  EXPECT_EQ(error(list(), wanting(Task::kRegression)), "no error");  // two classes of text
-  OpenRequest numbers;
-  numbers.target_kinds["x"] = {TargetKind::kNumbers};
-  EXPECT_EQ(error(list(), numbers),
+  EXPECT_EQ(error(list()), "no error");  // two classes
+  EXPECT_EQ(error(list(), wanting(Task::kRegression)),
             "list.csv:3: images/cats/a.png: column \"x\": expected a number, got \"two\"");
   write("list.csv", "path,x\nimages/dogs/q.png,1\n");
   EXPECT_EQ(error(list()),
@@ -240,7 +257,10 @@ TEST_F(ImageMasks, MoveWithTheirImageAndIgnoreWhatIsNoPixel) {
   put("mask_gray.png", "a-mask.png");
   write("list.csv", "path,mask\na.png,a-mask.png\n");
   Json parameters = list();
-  parameters.update({{"mask", "mask"}, {"size", {40, 31}}, {"fit", "pad"}, {"ignore_index", 255},
+  parameters.update({{"mask", "mask"},
+                     {"size", {40, 31}},
+                     {"fit", "pad"},
+                     {"ignore_index", 255},
                      {"classes", {"sky", "sea", "land", "ice"}}});
 
   const auto data = open(parameters);
@@ -254,9 +274,10 @@ TEST_F(ImageMasks, MoveWithTheirImageAndIgnoreWhatIsNoPixel) {
   EXPECT_TRUE(testing::same(rows(*data).position_weights(), one.position_weights[0]));
   EXPECT_TRUE(testing::same(rows(*data).targets(), one.targets[0]));
   parameters.erase("ignore_index");
-  EXPECT_EQ(error(parameters),
-            "list.csv:2: a.png: column \"mask\": a pixel has the value 255, which is no class: sky, "
-            "sea, land, ice; \"ignore_index\" names a value that does not count");
+  EXPECT_EQ(
+      error(parameters),
+      "list.csv:2: a.png: column \"mask\": a pixel has the value 255, which is no class: sky, "
+      "sea, land, ice; \"ignore_index\" names a value that does not count");
 }
 
 TEST_F(ImageMasks, HaveTheSizeOfTheirImage) {
@@ -300,6 +321,9 @@ TEST_F(BrokenImages, AreLeftOutWhereTheyMayBe) {
   EXPECT_EQ(values(rows(*data).targets()), (std::vector<double>{0, 0, 0, 1, 1}));
   EXPECT_EQ(batch(*data).inputs[0].size(0), 5);
   EXPECT_EQ(data->ask<SourceColumns>()->texts({"path"})[0].at(3), "dogs/x.png");
+  EXPECT_EQ(message_of([&] { throw DataError(data->ask<DataNotes>()->notes().at(0)); }),
+            "3 of 8 images cannot be decoded and are left out, the first: set/cats/k.jpg: is no "
+            "JPEG, PNG or WebP");
 }
 
 TEST_F(BrokenImages, ArePredictedByNobody) {
@@ -333,17 +357,17 @@ DataCase images_case(std::string name, const Json& parameters) {
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Images, DataContract,
-    ::testing::Values(images_case("Classes", {{"target", "label"}}),
-                      images_case("Numbers", {{"target", {"x", "y"}}, {"cache", 5000}}),
-                      images_case("Masks", {{"mask", "mask"}, {"cache", 0}}),
-                      images_case("ClassesAndMasks", {{"target", "label"},
-                                                      {"mask", "mask"},
-                                                      {"size", {12, 9}},
-                                                      {"fit", "pad"},
-                                                      {"ignore_index", 255}})),
-    CaseName());
+INSTANTIATE_TEST_SUITE_P(Images, DataContract,
+                         ::testing::Values(images_case("Classes", {{"target", "label"}}),
+                                           images_case("Numbers",
+                                                       {{"target", {"x", "y"}}, {"cache", 5000}}),
+                                           images_case("Masks", {{"mask", "mask"}, {"cache", 0}}),
+                                           images_case("ClassesAndMasks", {{"target", "label"},
+                                                                           {"mask", "mask"},
+                                                                           {"size", {12, 9}},
+                                                                           {"fit", "pad"},
+                                                                           {"ignore_index", 255}})),
+                         CaseName());
 
 }  // namespace
 }  // namespace treadle::testing

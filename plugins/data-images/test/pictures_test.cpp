@@ -1,5 +1,7 @@
-// What Pillow makes of the images in data/: make_images.py wrote both, and expected.txt.
+// Compares the images in data/ with the checksums of Pillow's results in expected.txt;
+// make_images.py writes both.
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -23,9 +25,9 @@ std::filesystem::path made(const std::string& name) {
   return testing::source_path(TREADLE_TEST_DATA) / name;
 }
 
-std::vector<std::uint8_t> content_of(const std::string& name) {
+std::vector<std::uint8_t> content_of(const std::filesystem::path& file) {
   std::vector<std::uint8_t> bytes;
-  read_file(made(name), 1 << 30, bytes);
+  read_file(file, 1 << 30, bytes);
   return bytes;
 }
 
@@ -54,8 +56,8 @@ struct Case {
   }
 };
 
-std::vector<Case> cases() {
-  std::ifstream file(made("expected.txt"));
+std::vector<Case> cases(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "expected.txt");
   std::vector<Case> cases;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
@@ -83,7 +85,7 @@ PictureForm form_of(const Case& one) {
 }
 
 std::string problem_with(const std::string& name, Wanted wanted = Wanted::kColors) {
-  const std::vector<std::uint8_t> bytes = content_of(name);
+  const std::vector<std::uint8_t> bytes = content_of(made(name));
   try {
     checked_header(bytes, PictureForm().max_pixels);
     Picture picture;
@@ -94,16 +96,14 @@ std::string problem_with(const std::string& name, Wanted wanted = Wanted::kColor
   return "no problem";
 }
 
-TEST(Pictures, AreToTheBitWhatPillowMakesOfThem) {
+void expect_equal(const std::vector<Case>& all, const std::filesystem::path& folder) {
   PictureMaker maker;
-  const std::vector<Case> all = cases();
-  ASSERT_EQ(all.size(), 125U);
   for (const Case& one : all) {
     SCOPED_TRACE(one.text());
     const PictureForm form = form_of(one);
-    const std::vector<std::uint8_t> bytes = content_of(one.file);
-    std::vector<std::uint8_t> planes(static_cast<std::size_t>(
-        one.result.width * one.result.height * form.channels()));
+    const std::vector<std::uint8_t> bytes = content_of(folder / one.file);
+    std::vector<std::uint8_t> planes(
+        static_cast<std::size_t>(one.result.width * one.result.height * form.channels()));
     if (one.mode == "mask") {
       std::vector<std::int16_t> values(planes.size());
       const PictureSize own = checked_header(bytes, form.max_pixels).upright_size();
@@ -117,11 +117,26 @@ TEST(Pictures, AreToTheBitWhatPillowMakesOfThem) {
   }
 }
 
+TEST(Pictures, AreToTheBitWhatPillowMakesOfThem) {
+  const std::vector<Case> all = cases(made(""));
+  ASSERT_EQ(all.size(), 125U);
+  expect_equal(all, made(""));
+}
+
+// tests/judges/images makes the folder.
+TEST(Pictures, OfAJudgeAreToTheBitWhatItsProgramsMakeOfThem) {
+  const char* const folder = std::getenv("TREADLE_JUDGED_IMAGES");
+  if (folder == nullptr)
+    GTEST_SKIP() << "for scripts/judge images";
+  const std::vector<Case> all = cases(folder);
+  ASSERT_FALSE(all.empty());
+  expect_equal(all, folder);
+}
+
 TEST(Pictures, ThatAreBrokenSayWhatIsWrong) {
   EXPECT_EQ(problem_with("truncated.png"), "cannot be decoded as PNG: the file is truncated");
   EXPECT_EQ(problem_with("damaged.png").substr(0, 26), "cannot be decoded as PNG: ");
-  EXPECT_EQ(problem_with("truncated.jpg"),
-            "cannot be decoded as JPEG: Premature end of JPEG file");
+  EXPECT_EQ(problem_with("truncated.jpg"), "cannot be decoded as JPEG: Premature end of JPEG file");
   EXPECT_EQ(problem_with("truncated.webp"), "cannot be decoded as WebP: the file is truncated");
   EXPECT_EQ(problem_with("empty.png"), "is empty");
   EXPECT_EQ(problem_with("text.png"), "is no JPEG, PNG or WebP");
@@ -137,7 +152,7 @@ TEST(Pictures, ThatAreBrokenSayWhatIsWrong) {
 // Each beginning of a file is an error or, where only the end of a file is missing, the picture.
 TEST(Pictures, ThatAreCutAnywhereEndInAnError) {
   for (const char* const name : {"palette.png", "turned6.jpg", "lossless.webp"}) {
-    const std::vector<std::uint8_t> bytes = content_of(name);
+    const std::vector<std::uint8_t> bytes = content_of(made(name));
     Picture picture;
     for (std::size_t size = 0; size + 16 < bytes.size(); size += 7) {
       SCOPED_TRACE(std::string(name) + " " + std::to_string(size));

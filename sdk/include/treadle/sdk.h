@@ -16,6 +16,7 @@
 #include <treadle/base/number.h>
 #include <treadle/base/path_words.h>
 #include <treadle/base/random.h>
+#include <treadle/base/system/processors.h>
 #include <treadle/base/time_text.h>
 #include <treadle/base/utf8.h>
 #include <treadle/core/components/extra_state.h>
@@ -24,6 +25,7 @@
 #include <treadle/core/components/plugin_registry.h>
 #include <treadle/core/components/state_dict.h>
 #include <treadle/core/data/abilities/contiguous_rows.h>
+#include <treadle/core/data/abilities/data_notes.h>
 #include <treadle/core/data/abilities/fits_groups.h>
 #include <treadle/core/data/abilities/fits_training_rows.h>
 #include <treadle/core/data/abilities/local_times.h>

@@ -154,5 +154,23 @@ TEST(RealData, AGptOnTinyShakespeareLearnsInHundredSteps) {
   EXPECT_LE(result.training.validation->loss, 2.75);
 }
 
+// The whole training, of 6 epochs, comes to 0.985 (examples/mnist).
+TEST(RealData, AConvolutionOnMnistsOwnFilesLearnsInAnEpoch) {
+  const char* const file = "mnist/t10k-images-idx3-ubyte.gz";
+  SKIP_WITHOUT(file);
+  const Runtime runtime;
+  if (runtime.schemas().find("data", "idx").schema == nullptr)
+    GTEST_SKIP() << "needs the plugin data-idx, which is not built";
+  const Workspace workspace;
+  nlohmann::json document = example("mnist/lenet.json", file);
+  document["training"]["epochs"] = 1;
+
+  const RunResult result =
+      run_workflow(runtime, runtime.resolve(document), workspace.options()).result;
+
+  EXPECT_EQ(result.training.validation->sample_count, 2000);
+  EXPECT_LE(result.training.validation->loss, 0.2);
+}
+
 }  // namespace
 }  // namespace treadle

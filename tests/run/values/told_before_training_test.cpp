@@ -52,6 +52,23 @@ class ToldBeforeTraining : public ::testing::Test {
   const Workspace workspace_;
 };
 
+TEST_F(ToldBeforeTraining, ImagesThatAreLeftOutAreCounted) {
+  if (runtime_.schemas().find("data", "images").schema == nullptr)
+    GTEST_SKIP() << "plugins/data-images was not built: it needs libjpeg, libpng and libwebp";
+  const fs::path folder = workspace_.folder() / "shapes";
+  fs::copy(source_folder() / "examples/data/shapes", folder, fs::copy_options::recursive);
+  std::ofstream(folder / "circle/broken.png") << "no image";
+  const json images = {{"treadle", 1},
+                       {"data", {{"use", "images"}, {"path", folder.string()}, {"broken", "skip"}}},
+                       {"model", {{"use", "flow"}, {"flow", {"flatten", "head"}}}},
+                       {"resources", {{"workers", 1}}},
+                       {"training", {{"epochs", 1}}}};
+  const auto counts = HasSubstr("data: 1 of 13 images cannot be decoded and are left out");
+
+  EXPECT_THAT(told(images), counts);
+  EXPECT_THAT(dry_run(runtime_, runtime_.resolve(images)).data.dump(), counts);
+}
+
 TEST_F(ToldBeforeTraining, ASplitThatNobodyChoseNotesTheGroupsAndTimesItMixes) {
   json by_default = document();
   by_default["data"].update({{"group", "store"}, {"time", "day"}});

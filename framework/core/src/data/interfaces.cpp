@@ -1,6 +1,7 @@
 // Out-of-line destructors give every interface one home for its virtual table and type information,
 // so casts and exceptions work across plugins.
 #include <treadle/core/data/abilities/contiguous_rows.h>
+#include <treadle/core/data/abilities/data_notes.h>
 #include <treadle/core/data/abilities/local_times.h>
 #include <treadle/core/data/abilities/source_columns.h>
 #include <treadle/core/data/abilities/source_hash.h>
@@ -15,6 +16,7 @@ namespace treadle {
 BatchSource::~BatchSource() = default;
 BatchStream::~BatchStream() = default;
 ContiguousRows::~ContiguousRows() = default;
+DataNotes::~DataNotes() = default;
 DataProvider::~DataProvider() = default;
 LocalTimes::~LocalTimes() = default;
 RowReader::~RowReader() = default;

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <treadle/base/json_words.h>
+#include <treadle/core/data/abilities/data_notes.h>
 #include <treadle/core/data/group_names.h>
 #include <treadle/core/validation/set_aside.h>
 #include <treadle/host/run/runtime.h>
@@ -82,6 +83,15 @@ bool trains_on_later_rows(const at::Tensor& timestamps, const Fold& fold) {
 }
 
 }  // namespace
+
+std::vector<std::string> notes_on_data(const DocumentComponents& components) {
+  std::vector<std::string> all;
+  if (const auto* const notes = components.dataset().provider().ask<DataNotes>()) {
+    for (const std::string& note : notes->notes())
+      all.push_back("data: " + note);
+  }
+  return all;
+}
 
 std::vector<std::string> notes_on_split(const Runtime& runtime,
                                         const DocumentComponents& components) {

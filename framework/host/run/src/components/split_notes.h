@@ -11,6 +11,9 @@ namespace treadle::internal {
 
 class DocumentComponents;
 
+/// The DataNotes of the data.
+std::vector<std::string> notes_on_data(const DocumentComponents& components);
+
 /// What a user may not expect of the plan: a handful of rows validates; or the data names groups or
 /// times, and a split at random, which nobody chose, trains on rows of groups, or of later times,
 /// than it judges by. Expects a plan.

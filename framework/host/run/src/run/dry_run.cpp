@@ -168,6 +168,8 @@ DryRun dry_run(const Runtime& runtime, const ResolvedWorkflow& workflow) {
     result.data = data_summary(components);
     result.model = to_json(internal::model_info(components, fit));
     result.rules = internal::parameter_rules(fit);
+    for (const std::string& note : internal::notes_on_data(components))
+      result.data["choices"].push_back(note);
     for (const std::string& note : internal::notes_on_split(runtime, components))
       result.data["choices"].push_back(note);
     for (const std::string& note : internal::notes_on_samples(components))

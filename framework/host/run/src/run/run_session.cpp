@@ -159,6 +159,8 @@ void RunSession::split() {
   components.make_plan();
   if (explains(run_.workflow()))
     expect_explainable(components);
+  for (const std::string& note : notes_on_data(components))
+    run_.log.note(note);
   for (const std::string& note : notes_on_split(run_.runtime, components))
     run_.log.note(note);
   for (const std::string& note : notes_on_samples(components))
