@@ -180,8 +180,10 @@ void RunSession::split() {
     if (ensemble)
       ensemble_.emplace(run_, *study_, *std::move(ensemble), components.plan());
   } else {
+    using Models = CrossValidation::ModelsOfFolds;
     plan_.emplace(components.plan(), components.training_plan(),
-                  baselines_of(run_.runtime, run_.workflow()));
+                  baselines_of(run_.runtime, run_.workflow()), std::nullopt, nullptr,
+                  components.outputs_need_folds() ? Models::kKept : Models::kLeft);
   }
 }
 
