@@ -57,7 +57,10 @@ at::Tensor for_positions(const at::Tensor& groups, std::int64_t count) {
 
 }  // namespace
 
-Conformal::Conformal(const Config& config) : coverage_(config.get_or<double>("coverage", 0.9)) {
+Conformal::Conformal(const Config& config)
+    : coverage_(config.get_or<double>("coverage", 0.9)),
+      method_(config.get_or<std::string>("method", "split") == "cv+" ? Method::kCvPlus
+                                                                     : Method::kSplit) {
   static const std::map<std::string, Score> scores{{"auto", Score::kAuto},
                                                    {"residual", Score::kResidual},
                                                    {"quantiles", Score::kQuantiles},
@@ -66,6 +69,23 @@ Conformal::Conformal(const Config& config) : coverage_(config.get_or<double>("co
   score_ = scores.at(config.get_or<std::string>("score", "auto"));
   if (config.has("by"))
     by_ = config.get<std::string>("by") == "class" ? By::kClass : By::kGroup;
+  if (method_ != Method::kCvPlus)
+    return;
+  const std::string instead = ", or set \"method\" to \"split\"";
+  if (score_ != Score::kAuto && score_ != Score::kResidual) {
+    config.fail("score", "\"cv+\" has absolute residuals: expected \"residual\", got " +
+                             quote_text(config.get<std::string>("score")) + "; leave it out" +
+                             instead);
+  }
+  if (by_ != By::kAll) {
+    config.fail("by", "\"cv+\" holds the coverage over all rows, not within " +
+                          quote_text(config.get<std::string>("by")) + "; leave it out" + instead);
+  }
+  if (coverage_ <= 0.5) {
+    config.fail("coverage", "\"cv+\" guarantees 2 coverage - 1, so it is to be above 0.5, got " +
+                                nlohmann::json(coverage_).dump() + "; ask for more" + instead);
+  }
+  score_ = Score::kResidual;
 }
 
 void Conformal::do_start(const TargetSpec& target) {
@@ -78,6 +98,11 @@ void Conformal::do_start(const TargetSpec& target) {
                     std::string(name_of(target.kind)) + ", for which \"score\" is " +
                     (is_classes ? "\"aps\" or \"lac\"" : "\"residual\" or \"quantiles\""));
   }
+  if (method_ == Method::kCvPlus && is_classes) {
+    throw DataError("output \"conformal\": the target " + quote_text(target.name) +
+                    " has classes, and \"cv+\" makes intervals around numbers; set \"method\" to "
+                    "\"split\"");
+  }
   if (by_ == By::kClass && !is_classes) {
     throw DataError("output \"conformal\": the target " + quote_text(target.name) +
                     " has no classes to hold the coverage in; leave \"by\" out, or give \"group\"");
@@ -86,6 +111,7 @@ void Conformal::do_start(const TargetSpec& target) {
     score_ = Score::kAps;
   target_ = target;
   quantiles_ = at::Tensor();
+  residuals_ = {};
 }
 
 bool Conformal::has_fixed_positions() const {
@@ -101,6 +127,10 @@ std::int64_t Conformal::place_among(std::int64_t rows) const {
       std::ceil(static_cast<double>(rows + 1) * coverage_ - kRounding));
 }
 
+at::Tensor Conformal::places_among(const at::Tensor& rows) const {
+  return ((rows + 1).to(at::kDouble) * coverage_ - kRounding).ceil().to(at::kLong).clamp_min(1);
+}
+
 void Conformal::expect_enough_rows(std::int64_t rows, const std::string& of) const {
   if (place_among(rows) <= rows)
     return;
@@ -110,7 +140,9 @@ void Conformal::expect_enough_rows(std::int64_t rows, const std::string& of) con
   throw DataError("output \"conformal\": a coverage of " + nlohmann::json(coverage_).dump() +
                   " needs " + std::to_string(needed) + " held-out rows" + of + ", and there " +
                   (rows == 1 ? "is 1" : "are " + std::to_string(rows)) +
-                  "; set more rows aside (outputs.fraction), or ask for less");
+                  (method_ == Method::kCvPlus ? "; give the data more rows"
+                                              : "; set more rows aside (outputs.fraction)") +
+                  ", or ask for less");
 }
 
 void Conformal::do_expect_enough(const TargetBatch& target) const {
@@ -126,8 +158,7 @@ void Conformal::do_expect_enough(const TargetBatch& target) const {
 at::Tensor Conformal::quantile_of(const at::Tensor& scores, const std::string& of) const {
   const at::Tensor counts = scores.isnan().logical_not().sum(0);
   expect_enough_rows(counts.min().item<std::int64_t>(), of);
-  const at::Tensor places =
-      ((counts + 1) * coverage_ - kRounding).ceil().to(at::kLong).clamp_min(1) - 1;
+  const at::Tensor places = places_among(counts) - 1;
   // NaN comes last.
   return at::gather(std::get<0>(scores.sort(0)), 0, places.unsqueeze(0)).squeeze(0);
 }
@@ -254,11 +285,56 @@ void Conformal::fit_classes(const Prediction& prediction, const TargetBatch& tar
 
 void Conformal::do_fit(const Prediction& prediction, const TargetBatch& target) {
   groups_ = group_quantiles_ = at::Tensor();
+  if (method_ == Method::kCvPlus)
+    return fit_folds(prediction, target);
   target_.kind == TargetKind::kClasses ? fit_classes(prediction, target)
                                        : fit_numbers(prediction, target);
 }
 
+std::int64_t Conformal::columns() const {
+  std::int64_t columns = target_.width();
+  for (const std::int64_t size : target_.positions())
+    columns *= has_fixed_positions() ? size : 1;
+  return columns;
+}
+
+void Conformal::fit_folds(const Prediction& prediction, const TargetBatch& target) {
+  TREADLE_EXPECTS(prediction.fold_numbers.defined(), "CV+ learns from folds");
+  at::Tensor residuals =
+      (target.values().to(at::kDouble) - prediction.values.to(at::kDouble)).abs();
+  if (target.weights().defined())
+    residuals = residuals.masked_fill(target.weights().eq(0).unsqueeze(-1), std::nan(""));
+  residuals = residuals.reshape({-1, columns()});
+  residuals_ = {residuals, for_positions(prediction.fold_numbers, residuals.size(0))};
+  expect_enough_rows(residuals_.counts().min().item<std::int64_t>(), "");
+}
+
+Prediction Conformal::with_intervals_of_folds(Prediction prediction) const {
+  TREADLE_EXPECTS(!residuals_.empty(), "\"conformal\" is fitted before it is applied");
+  if (!prediction.folds.defined())  // a row of a fold
+    return prediction;
+  if (prediction.folds.size(0) != residuals_.folds()) {
+    throw StorageError("\"conformal\" has learned from " + std::to_string(residuals_.folds()) +
+                       " folds, and there are models of " +
+                       std::to_string(prediction.folds.size(0)) +
+                       "; restore \"folds\" from a copy of the run, or train it again");
+  }
+  const at::Tensor values =
+      prediction.folds.to(at::kDouble).reshape({residuals_.folds(), -1, columns()});
+  const at::Tensor places = places_among(residuals_.counts());
+  const auto add = [&](const char* name, const at::Tensor& bound) {
+    prediction.extras.push_back(
+        {name, bound.view(prediction.values.sizes()).to(prediction.values.scalar_type())});
+  };
+  // The floor(a (n + 1))-th smallest difference is the ceil((1 - a)(n + 1))-th largest one.
+  add("lower", residuals_.nth_sum(values.neg(), places).neg());
+  add("upper", residuals_.nth_sum(values, places));
+  return prediction;
+}
+
 Prediction Conformal::do_apply(Prediction prediction, const Batch& rows) const {
+  if (method_ == Method::kCvPlus)
+    return with_intervals_of_folds(std::move(prediction));
   TREADLE_EXPECTS(quantiles_.defined(), "\"conformal\" is fitted before it is applied");
   const at::ScalarType dtype = prediction.values.scalar_type();
   if (target_.kind == TargetKind::kNumbers) {
@@ -285,6 +361,10 @@ Prediction Conformal::do_apply(Prediction prediction, const Batch& rows) const {
 }
 
 std::vector<MetricValue> Conformal::do_learned() const {
+  if (!residuals_.empty()) {
+    return {{"quantile", quantile_of(residuals_.all(), "").mean().item<double>(), Direction::kNone},
+            {"folds", static_cast<double>(residuals_.folds()), Direction::kNone}};
+  }
   if (!quantiles_.defined())
     return {};
   std::vector<MetricValue> learned;
@@ -302,6 +382,8 @@ std::vector<MetricValue> Conformal::do_learned() const {
 
 StateDict Conformal::do_state() const {
   StateDict state;
+  if (method_ == Method::kCvPlus)
+    return residuals_.state();
   if (quantiles_.defined())
     state.put("quantiles", quantiles_);
   if (!groups_.defined())
@@ -314,6 +396,10 @@ StateDict Conformal::do_state() const {
 
 void Conformal::do_load_state(const StateDict& state) {
   quantiles_ = groups_ = group_quantiles_ = at::Tensor();
+  if (method_ == Method::kCvPlus) {
+    residuals_ = FoldResiduals::from_state(state, columns());
+    return;
+  }
   if (!state.has_tensor("quantiles"))
     return;
   quantiles_ = state.tensor("quantiles").to(at::kDouble);

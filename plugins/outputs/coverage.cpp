@@ -49,7 +49,9 @@ MetricResult Coverage::do_compute() const {
   const auto sums = sums_.accessor<double, 1>();
   const auto mean = [&](double sum) {
     return sums[2] > 0 ? Number(sum / sums[2])
-                       : Number::undefined("there are none; outputs.conformal makes them");
+                       : Number::undefined(
+                             "there are none; outputs.conformal makes them, with \"cv+\" "
+                             "for test rows and new data alone");
   };
   return {{{share_, mean(sums[0]), Direction::kNone},
            {size_, mean(sums[1]), Direction::kLowerIsBetter}},

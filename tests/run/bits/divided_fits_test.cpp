@@ -172,6 +172,15 @@ TEST(DividedFits, FoldsWithinFoldsHaveTheFolderOfOneProcess) {
   expect_one_result(document, {2});
 }
 
+TEST(DividedFits, KeptModelsOfFoldsHaveTheFolderOfOneProcess) {
+  nlohmann::json document = moons(1);
+  document["data"] = {{"use", "friedman1"}, {"rows", 60}};
+  document["metrics"] = {"rmse"};
+  document["validation"] = {{"use", "k_fold"}, {"folds", 3}, {"test_fraction", 0.2}};
+  document["outputs"] = {{"conformal", {{"method", "cv+"}, {"coverage", 0.8}}}};
+  expect_one_result(document, {2});
+}
+
 TEST(DividedFits, TrialsHaveTheFolderOfOneProcess) {
   expect_one_result(searching(nlohmann::json::object()), {2, 3});
 }

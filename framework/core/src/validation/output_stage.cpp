@@ -35,6 +35,10 @@ bool OutputStage::needs_groups() const {
   return call_plugin(*this, "needs_groups", [&] { return do_needs_groups(); });
 }
 
+bool OutputStage::needs_folds() const {
+  return call_plugin(*this, "needs_folds", [&] { return do_needs_folds(); });
+}
+
 std::vector<MetricValue> OutputStage::learned() const {
   return call_plugin(*this, "learned", [&] { return do_learned(); });
 }

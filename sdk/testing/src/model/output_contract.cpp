@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
@@ -14,6 +15,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randperm.h>
+#include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
 #include <treadle/base/error.h>
@@ -30,6 +32,7 @@ namespace {
 class OutputClaims : public ::testing::WithParamInterface<OutputCase> {
  protected:
   static constexpr std::int64_t kRows = 240;
+  static constexpr std::int64_t kFolds = 3;  // and groups, which are the same
 
   static const TargetSpec& target() { return GetParam().target; }
 
@@ -40,7 +43,10 @@ class OutputClaims : public ::testing::WithParamInterface<OutputCase> {
   }
   std::unique_ptr<OutputStage> fitted(const EvaluatedRows& rows) const {
     auto stage = started();
-    stage->fit(rows.prediction, TargetBatch::original(rows.batch, 0, target()));
+    Prediction prediction = rows.prediction;
+    if (stage->needs_folds())
+      prediction.fold_numbers = rows.batch.groups;
+    stage->fit(prediction, TargetBatch::original(rows.batch, 0, target()));
     return stage;
   }
 
@@ -69,12 +75,17 @@ class OutputClaims : public ::testing::WithParamInterface<OutputCase> {
       rows.prediction.extras.push_back(
           {"q" + std::to_string(level), rows.prediction.values + (level - 0.5), level});
     }
-    rows.batch.groups = at::arange(kRows, at::kLong).remainder(3);
+    rows.batch.groups = at::arange(kRows, at::kLong).remainder(kFolds);
     return rows;
   }
 
   static Prediction applied(const OutputStage& stage, const EvaluatedRows& rows) {
-    return stage.apply(rows.prediction, rows.batch);
+    Prediction prediction = rows.prediction;
+    if (stage.needs_folds()) {
+      const at::Tensor& values = prediction.values;
+      prediction.folds = at::stack({values, values + 0.25, values - 0.5});
+    }
+    return stage.apply(std::move(prediction), rows.batch);
   }
 
   static EvaluatedRows part(const EvaluatedRows& rows, std::int64_t begin, std::int64_t end) {

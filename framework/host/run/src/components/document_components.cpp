@@ -86,6 +86,8 @@ void DocumentComponents::make_plan() {
     return;
   const OutputStages stages(runtime_, settled_.workflow, data_spec().targets);
   const SplitRequest request = split_request();
+  if (stages.need_folds())
+    expect_folds_for_outputs(settled_.workflow, stages, request, plan_);
   set_rows_aside_for_outputs(settled_.workflow, request, plan_);
   expect_rows_for_outputs(stages, request, plan_);
 }
@@ -93,6 +95,11 @@ void DocumentComponents::make_plan() {
 bool DocumentComponents::outputs_need_groups() const {
   return has_outputs(settled_.workflow) &&
          OutputStages(runtime_, settled_.workflow, data_spec().targets).need_groups();
+}
+
+bool DocumentComponents::outputs_need_folds() const {
+  return has_outputs(settled_.workflow) &&
+         OutputStages(runtime_, settled_.workflow, data_spec().targets).need_folds();
 }
 
 bool DocumentComponents::keeps_predictions() const {

@@ -78,8 +78,9 @@ class DocumentComponents {
   /// Whether the metrics of the report keep what is predicted: where somebody needs it, and of
   /// validated rows where it is little.
   bool keeps_predictions() const;
-  /// Whether a stage of the document's outputs depends on groups.
+  /// Whether a stage of the document's outputs depends on groups, or on the models of folds.
   bool outputs_need_groups() const;
+  bool outputs_need_folds() const;
 
   TrainingPlan training_plan() const { return training_plan_of(runtime_, settled_.workflow); }
 

@@ -310,7 +310,7 @@ PlannedFit StudyEnsemble::planned(const Member& member) const {
   PlannedFit fit{group.child(std::to_string(member.trial), member.trial, member.trial + 1),
                  std::make_shared<const FitRows>(std::move(rows))};
   fit.workflow = study_.document_of(member.trial);
-  fit.is_member = true;
+  fit.model_folder = fit.id.path();
   if (!plan_.refit)
     fit.start = WarmStart{study_.names_of(member.trial).front(), WarmStart::From::kModel};
   return fit;

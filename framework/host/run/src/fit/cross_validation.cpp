@@ -38,13 +38,15 @@ bool FitPlanner::failed(const FitId&, const Error&) {
 
 CrossValidation::CrossValidation(ValidationPlan plan, const TrainingPlan& training,
                                  std::vector<Baseline> baselines, std::optional<FitId> group,
-                                 std::shared_ptr<const ResolvedWorkflow> workflow)
+                                 std::shared_ptr<const ResolvedWorkflow> workflow,
+                                 ModelsOfFolds models)
     : plan_(std::move(plan)),
       group_(std::move(group)),
       workflow_(std::move(workflow)),
       // With a limit of steps the document's epochs are no fixed length: the folds show how many it
       // takes.
       epochs_(training.max_steps ? std::nullopt : training.epochs),
+      models_(models),
       folds_(plan_.folds.size()),
       inner_(plan_.folds.size()),
       final_(plan_.refit ? 1 : 0),
@@ -101,6 +103,15 @@ PlannedFit CrossValidation::planned(FitId id, const Fold& fold) const {
   return fit;
 }
 
+void CrossValidation::keep_model(std::size_t fold, PlannedFit& fit) const {
+  if (models_ == ModelsOfFolds::kLeft)
+    return;
+  fit.model_folder = "folds/" + std::to_string(fold + 1);
+  FitRows rows = *fit.rows;
+  rows.outputs = plan_.refit ? plan_.refit->test : RowList();
+  fit.rows = std::make_shared<const FitRows>(std::move(rows));
+}
+
 FitPlanner::Orders CrossValidation::next() {
   Orders orders;
   // Called again whenever a fit has ended; nothing is added.
@@ -125,6 +136,7 @@ void CrossValidation::add_fold(std::size_t index, Orders& orders) {
   PlannedFit fit = planned(id_of(index), plan_.folds[index]);
   fit.is_result = is_single() && !group_;
   fit.is_drawn = !plan_.refit && index == 0 && !group_;
+  keep_model(index, fit);
   slots_[fit.id.path()] = {&folds_, index};
   orders.start.push_back(std::move(fit));
 }
@@ -147,6 +159,7 @@ void CrossValidation::add_inner(std::size_t index, Orders& orders) {
   fit.epochs = [this, index] { return epochs_after(inner_[index]); };
   fit.is_result = is_single();
   fit.is_drawn = !plan_.refit && index == 0;
+  keep_model(index, fit);
   slots_[fit.id.path()] = {&folds_, index};
   orders.start.push_back(std::move(fit));
 }

@@ -26,11 +26,16 @@ namespace treadle::internal {
 /// "outer-1/final", which trains on all its training rows and is tested.
 class CrossValidation final : public FitPlanner {
  public:
+  /// Whether the models of the folds are kept beside the run's, "folds/1" and so on, and predict
+  /// its test rows.
+  enum class ModelsOfFolds { kLeft, kKept };
+
   /// `training` is what the document plans: the run's, or `workflow`. Those in a `group` are
   /// without inner folds, refit and baselines.
   CrossValidation(ValidationPlan plan, const TrainingPlan& training,
                   std::vector<Baseline> baselines = {}, std::optional<FitId> group = {},
-                  std::shared_ptr<const ResolvedWorkflow> workflow = nullptr);
+                  std::shared_ptr<const ResolvedWorkflow> workflow = nullptr,
+                  ModelsOfFolds models = ModelsOfFolds::kLeft);
 
   Orders next() override;
   void completed(const FitId& fit, CompletedFit result) override;
@@ -66,6 +71,7 @@ class CrossValidation final : public FitPlanner {
   bool is_single() const { return !plan_.refit && plan_.folds.size() == 1; }
   FitId id_of(std::size_t fold) const;
   PlannedFit planned(FitId id, const Fold& fold) const;
+  void keep_model(std::size_t fold, PlannedFit& fit) const;
   void add_fold(std::size_t index, Orders& orders);
   void add_inner(std::size_t index, Orders& orders);
   void add_refit(Orders& orders);
@@ -79,6 +85,7 @@ class CrossValidation final : public FitPlanner {
   const std::shared_ptr<const ResolvedWorkflow> workflow_;  // null: the run's
   /// Of the document; nothing: a refit has as many as the folds were trained.
   const std::optional<std::int64_t> epochs_;
+  const ModelsOfFolds models_;
   bool is_planned_ = false;
   std::vector<CompletedFit> folds_;
   std::vector<std::vector<CompletedFit>> inner_;  // of each fold

@@ -29,8 +29,10 @@ struct FitRows {
   RowList validation;  ///< empty: every row trains
   /// Not 0: a refit of exactly so many epochs.
   std::int64_t fixed_epochs = 0;
-  RowList test = {};     ///< empty: this training's model is not tested
-  RowList outputs = {};  ///< training rows that are set aside for output stages
+  RowList test = {};  ///< empty: this training's model is not tested
+  /// Rows to predict for output stages: training rows that are set aside, or, of a fold whose model
+  /// is kept, the test rows of the run's model.
+  RowList outputs = {};
 };
 
 /// The training that a Fit prepares.
@@ -81,8 +83,8 @@ class Fit {
   /// On the test rows, with the same metrics, anew. Expects test rows, and that training is over.
   engine::ValidationResult test(std::stop_token stop);
 
-  /// Predictions of the trained model for the rows that are set aside for output stages: a
-  /// CollectedPredictions for each target. Expects such rows.
+  /// Predictions of the trained model for FitRows::outputs: a CollectedPredictions for each target.
+  /// Expects such rows.
   std::vector<Metric> predict_for_outputs(std::stop_token stop);
 
   /// The windows of a loop that evaluates each batch before it trains on it; nothing for other

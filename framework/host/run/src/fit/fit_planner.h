@@ -53,15 +53,17 @@ struct PlannedFit {
   bool is_result = false;      ///< its model is the run's
   bool is_drawn = false;       ///< its model is the report's picture
   bool counts_cost = false;    ///< its result has the cost of a forward pass
-  bool is_member = false;      ///< its model is kept in the folder of its path, to predict with
   bool is_judged = false;      ///< the planner's answers to its reports are part of the bits
+  /// Where in the run's folder its model is kept, to predict with: "members/7", "folds/1". Empty:
+  /// nowhere.
+  std::string model_folder = {};
 };
 
 /// The kept state of a completed fit.
 struct CompletedFit {
   FitResult result;
   std::vector<Metric> report_metrics;  ///< so that folds can be put together
-  /// See Fit::predict_for_outputs(); empty where no rows are set aside.
+  /// See Fit::predict_for_outputs(); empty where there are no such rows.
   std::vector<Metric> for_outputs = {};
   FittedMetrics fitted_metrics = {};
   ModelDrawing drawing = {};  ///< of a fit that is drawn

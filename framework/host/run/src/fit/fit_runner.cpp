@@ -627,8 +627,8 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
     saying_how_to_go_on(run_.folder, [&] { write_model(fit, run_.folder.path()); });
   if (node.fit.is_result && !fit.structures().empty())
     saying_how_to_go_on(run_.folder, [&] { write_architecture(fit); });
-  if (node.fit.is_member)
-    saying_how_to_go_on(run_.folder, [&] { write_member(node.fit, fit); });
+  if (!node.fit.model_folder.empty())
+    saying_how_to_go_on(run_.folder, [&] { write_kept_model(node.fit, fit); });
   if (node.fit.is_drawn && run_.options.draw_model)
     finished.drawing = run_.options.draw_model(fit.model());
   StateDict record;
@@ -641,7 +641,7 @@ void FitRunner::complete(Node& node, Fit& fit, FitContext& context,
   if (has_outputs(fit.components().workflow()))
     record.put("for_outputs", std::move(outputs_state));
   // The metrics are computed again behind output stages, and for an ensemble.
-  if (has_outputs(fit.components().workflow()) || node.fit.is_member) {
+  if (has_outputs(fit.components().workflow()) || !node.fit.model_folder.empty()) {
     fit.fitted_metrics().save_in(record);
     finished.fitted_metrics = fit.fitted_metrics();
   }
@@ -670,8 +670,8 @@ void FitRunner::take_over(const Node& node, const DocumentComponents& components
   Fit fit(components,
           {node.fit.id, *node.fit.rows, &run_.timeline, weights_in(other, node.fit.start->fit)});
   fit.model().eval();
-  if (node.fit.is_member)
-    saying_how_to_go_on(run_.folder, [&] { write_member(node.fit, fit); });
+  if (!node.fit.model_folder.empty())
+    saying_how_to_go_on(run_.folder, [&] { write_kept_model(node.fit, fit); });
   FitResult result = fit_result_from(other.value("result"), node.fit.start->fit);
   result.name = path;
   StateDict record;
@@ -709,16 +709,20 @@ void FitRunner::write_record(const std::string& path, const StateDict& record) c
   saying_how_to_go_on(run_.folder, [&] { write_state_folder(place, record); });
 }
 
-/// A folder that predictor and export read like that of a run.
-void FitRunner::write_member(const PlannedFit& planned, Fit& fit) const {
-  const fs::path folder = run_.folder.path() / planned.id.path();
+/// A folder that predictor and export read like that of a run. Without a document, where it is the
+/// run's.
+void FitRunner::write_kept_model(const PlannedFit& planned, Fit& fit) const {
+  const fs::path folder = run_.folder.path() / planned.model_folder;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
     throw StorageError(folder.string() + ": cannot be made for a model: " + error.message() +
                        "; make room or permit writing, then resume the run");
   }
-  write_file_atomically(RunFolder::document_of(folder), write_workflow(planned.workflow->resolved));
+  if (planned.workflow) {
+    write_file_atomically(RunFolder::document_of(folder),
+                          write_workflow(planned.workflow->resolved));
+  }
   write_model(fit, folder);
 }
 

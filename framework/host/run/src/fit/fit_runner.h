@@ -96,7 +96,7 @@ class FitRunner final : private engine::FitSchedule {
   StateDict weights_of(const std::string& path) const;
   void write_model(Fit& fit, const std::filesystem::path& folder) const;
   void write_architecture(const Fit& fit) const;
-  void write_member(const PlannedFit& planned, Fit& fit) const;
+  void write_kept_model(const PlannedFit& planned, Fit& fit) const;
 
   /// The record of a fit that an earlier process completed.
   std::optional<StateDict> record_of(const Node& node);

@@ -123,6 +123,8 @@ std::string text_of(const std::filesystem::path& path) {
 // and beside them the run's ensemble.json.
 constexpr const char* kEnsemble = "ensemble";
 constexpr const char* kOutputs = "outputs";
+// Likewise the models of folds, by their numbers, with the document of the run.
+constexpr const char* kFolds = "folds";
 constexpr const char* kRecord = "record";
 constexpr const char* kMemberDocument = "workflow";
 constexpr const char* kMemberPreprocessing = "preprocessing";
@@ -167,10 +169,9 @@ std::string part_of(const EnsembleResult::Member& member) {
   return std::to_string(member.trial);
 }
 
-StateDict packed(const std::filesystem::path& member, NamedTensors weights) {
+StateDict packed(const std::filesystem::path& folder, NamedTensors weights) {
   StateDict state;
-  state.put(kMemberDocument, nlohmann::json(text_of(RunFolder::document_of(member))));
-  state.put(kMemberPreprocessing, read_preprocessing(member));
+  state.put(kMemberPreprocessing, read_preprocessing(folder));
   StateDict tensors;
   for (auto& [tensor_name, tensor] : weights)
     tensors.put(tensor_name, std::move(tensor));
@@ -178,20 +179,30 @@ StateDict packed(const std::filesystem::path& member, NamedTensors weights) {
   return state;
 }
 
-std::vector<SavedModel> unpacked(const Runtime& runtime, const StateDict& ensemble,
-                                 const EnsembleResult& record, const std::string& name,
-                                 const std::string& device) {
+StateDict packed_member(const std::filesystem::path& member, NamedTensors weights) {
+  StateDict state = packed(member, std::move(weights));
+  state.put(kMemberDocument, nlohmann::json(text_of(RunFolder::document_of(member))));
+  return state;
+}
+
+SavedModel unpacked(ResolvedWorkflow workflow, const StateDict& packed) {
+  SavedModel model{std::move(workflow), packed.part(kMemberPreprocessing), {}};
+  for (const auto& [name, tensor] : packed.part(kMemberWeights).tensors())
+    model.weights.emplace(name, tensor);
+  return model;
+}
+
+std::vector<SavedModel> members_in(const Runtime& runtime, const StateDict& ensemble,
+                                   const EnsembleResult& record, const std::string& name,
+                                   const std::string& device) {
   std::vector<SavedModel> members;
   for (const EnsembleResult::Member& listed : record.members) {
     const std::string number = part_of(listed);
     const StateDict& member = ensemble.part(number);
-    SavedModel& model = members.emplace_back(
-        SavedModel{member_document(runtime, member.value(kMemberDocument).get<std::string>(),
-                                   name + ": member " + number, device),
-                   member.part(kMemberPreprocessing),
-                   {}});
-    for (const auto& [tensor_name, tensor] : member.part(kMemberWeights).tensors())
-      model.weights.emplace(tensor_name, tensor);
+    members.push_back(
+        unpacked(member_document(runtime, member.value(kMemberDocument).get<std::string>(),
+                                 name + ": member " + number, device),
+                 member));
   }
   return members;
 }
@@ -210,14 +221,20 @@ SavedModel saved_in_bundle(const Runtime& runtime, const std::filesystem::path& 
   SavedModel model{std::move(workflow), std::move(bundle.preprocessing), std::move(bundle.weights)};
   if (model.preprocessing.has_part(kOutputs))
     model.outputs = model.preprocessing.part(kOutputs);
+  if (model.preprocessing.has_part(kFolds)) {
+    const StateDict& folds = model.preprocessing.part(kFolds);
+    for (std::size_t i = 1; folds.has_part(std::to_string(i)); ++i)
+      model.folds.push_back(unpacked(model.workflow, folds.part(std::to_string(i))));
+  }
   if (!model.preprocessing.has_part(kEnsemble))
     return model;
   const StateDict& ensemble = model.preprocessing.part(kEnsemble);
   try {
     const EnsembleResult record = ensemble_result_from(ensemble.value(kRecord), name);
     model.pool = read_pool(record);
-    model.members = naming_missing_plugins(
-        lock, runtime.catalog(), [&] { return unpacked(runtime, ensemble, record, name, device); });
+    model.members = naming_missing_plugins(lock, runtime.catalog(), [&] {
+      return members_in(runtime, ensemble, record, name, device);
+    });
   } catch (const nlohmann::json::exception&) {
     throw StorageError(name +
                        ": does not list the members of its ensemble; export the run again: "
@@ -245,6 +262,10 @@ SavedModel read_saved_model(const Runtime& runtime, const std::filesystem::path&
                    read_safetensors(saved / "model.safetensors").tensors};
   if (has_outputs(model.workflow))
     model.outputs = read_state_folder(RunFolder::outputs_of(saved));
+  for (const std::filesystem::path& fold : folds_in(saved)) {
+    model.folds.push_back({model.workflow, read_preprocessing(fold),
+                           read_safetensors(RunFolder::weights_of(fold)).tensors});
+  }
   std::optional<ListedEnsemble> ensemble = ensemble_in(saved);
   if (!ensemble)
     return model;
@@ -266,6 +287,25 @@ TensorFile read_weights(const std::filesystem::path& file) {
   if (is_model_bundle(content))
     return {read_model_bundle(file, std::move(content)).weights, {}};
   return content;
+}
+
+std::vector<std::filesystem::path> folds_in(const std::filesystem::path& folder) {
+  const std::filesystem::path all = RunFolder::folds_of(folder);
+  std::error_code none;
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(all, none))
+    ++count;
+  std::vector<std::filesystem::path> folds;
+  for (std::size_t i = 1; i <= count; ++i) {
+    folds.push_back(all / std::to_string(i));
+    if (!std::filesystem::is_directory(folds.back())) {
+      throw StorageError(all.string() + ": has no model of fold " + std::to_string(i) +
+                         ", with which the run's outputs predict; restore it from a copy of the "
+                         "run, or train it again: workflow-runner run " +
+                         (folder / "workflow.json").string());
+    }
+  }
+  return folds;
 }
 
 StateDict read_preprocessing(const std::filesystem::path& folder) {
@@ -334,11 +374,19 @@ void export_model(const std::filesystem::path& run_folder, const std::filesystem
     for (std::size_t i = 0; i < ensemble->members.size(); ++i) {
       const std::filesystem::path& member = ensemble->members[i];
       internal::expect_model(member);
-      packed.put(internal::part_of(ensemble->record.members[i]),
-                 internal::packed(member, weights_to_export(RunFolder::weights_of(member), dtype)));
+      packed.put(
+          internal::part_of(ensemble->record.members[i]),
+          internal::packed_member(member, weights_to_export(RunFolder::weights_of(member), dtype)));
     }
     preprocessing.put(internal::kEnsemble, std::move(packed));
   }
+  StateDict folds;
+  for (const std::filesystem::path& fold : internal::folds_in(run_folder)) {
+    folds.put(fold.filename().string(),
+              internal::packed(fold, weights_to_export(RunFolder::weights_of(fold), dtype)));
+  }
+  if (!folds.empty())
+    preprocessing.put(internal::kFolds, std::move(folds));
   const std::filesystem::path outputs = RunFolder::outputs_of(run_folder);
   if (std::filesystem::exists(outputs))
     preprocessing.put(internal::kOutputs, read_state_folder(outputs));

@@ -32,6 +32,9 @@ struct SavedModel {
   /// one.
   std::vector<SavedModel> members = {};
   PredictionPool pool = {};
+  /// Of a run whose outputs predict with the models of its folds: those, in their order. They have
+  /// the run's document and no outputs.
+  std::vector<SavedModel> folds = {};
 };
 
 /// Reads the folder of a run, or a file that export_model() wrote. Its document gets `device` in
@@ -63,5 +66,9 @@ ResolvedWorkflow read_model_document(const Runtime& runtime, const std::filesyst
 /// Reads the preprocessing of the run in `folder`. Throws StorageError saying what to do when it,
 /// or the weights it belongs to, are damaged.
 StateDict read_preprocessing(const std::filesystem::path& folder);
+
+/// The folders of the models of folds that the run in `folder` has kept, in their order. Throws
+/// StorageError where one of them is gone.
+std::vector<std::filesystem::path> folds_in(const std::filesystem::path& folder);
 
 }  // namespace treadle::internal

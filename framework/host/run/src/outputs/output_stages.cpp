@@ -57,6 +57,29 @@ bool OutputStages::need_groups() const {
                      [](const Stage& one) { return one.stage->needs_groups(); });
 }
 
+bool OutputStages::need_folds() const {
+  return std::any_of(stages_.begin(), stages_.end(),
+                     [](const Stage& one) { return one.stage->needs_folds(); });
+}
+
+bool OutputStages::need_folds(std::size_t target) const {
+  return std::any_of(stages_.begin(), stages_.end(), [&](const Stage& one) {
+    return one.target == target && one.stage->needs_folds();
+  });
+}
+
+const std::string& OutputStages::needs_folds_first() const {
+  const auto found = std::find_if(stages_.begin(), stages_.end(),
+                                  [](const Stage& one) { return one.stage->needs_folds(); });
+  TREADLE_EXPECTS(found != stages_.end(), "a stage needs folds");
+  return found->component;
+}
+
+bool OutputStages::all_need_folds() const {
+  return std::all_of(stages_.begin(), stages_.end(),
+                     [](const Stage& one) { return one.stage->needs_folds(); });
+}
+
 void OutputStages::expect_enough(const Batch& rows) const {
   for (const Stage& one : stages_) {
     if (rows.original_targets[one.target].defined())
@@ -78,6 +101,8 @@ Predictions OutputStages::apply(Predictions predictions, const Batch& rows) cons
     if (prediction.values.defined())
       prediction = one.stage->apply(std::move(prediction), rows);
   }
+  for (Prediction& prediction : predictions)
+    prediction.fold_numbers = prediction.folds = at::Tensor();
   return predictions;
 }
 

@@ -30,6 +30,12 @@ class OutputStages {
   bool empty() const { return stages_.empty(); }
   /// See OutputStage::needs_groups().
   bool need_groups() const;
+  /// See OutputStage::needs_folds(): whether a stage does, or one for this target, or every one.
+  bool need_folds() const;
+  bool need_folds(std::size_t target) const;
+  bool all_need_folds() const;
+  /// For messages: the component of the first that does.
+  const std::string& needs_folds_first() const;
 
   /// See OutputStage::expect_enough(). `rows` has the targets as the data gave them; undefined
   /// where a row has several positions.
@@ -38,6 +44,7 @@ class OutputStages {
   /// Each learns from what those before it have made of the predictions. `rows` has the targets as
   /// the data gave them. Throws a DataError when there are too few.
   void fit(Predictions predictions, const Batch& rows);
+  /// The result is without the predictions of folds.
   Predictions apply(Predictions predictions, const Batch& rows) const;
 
   /// The fitted numbers of a stage for a target.

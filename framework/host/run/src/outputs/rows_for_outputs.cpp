@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <treadle/base/error.h>
+#include <treadle/base/json_words.h>
 #include <treadle/core/validation/set_aside.h>
 
 namespace treadle::internal {
@@ -51,6 +54,12 @@ RowList beside_what_is_predicted(const SplitRequest& request, const RowList& row
   return RowList(std::move(kept));
 }
 
+std::string validation_of(const ResolvedWorkflow& workflow) {
+  return workflow.resolved.contains("validation")
+             ? workflow.resolved.at("validation").at("use").get<std::string>()
+             : "no validation";
+}
+
 }  // namespace
 
 void set_rows_aside_for_outputs(const ResolvedWorkflow& workflow, const SplitRequest& request,
@@ -77,6 +86,49 @@ void set_rows_aside_for_outputs(const ResolvedWorkflow& workflow, const SplitReq
     throw DataError("outputs learn from " + std::to_string(fold.outputs.size()) +
                     " training rows that are set aside, and no others are left; set a smaller "
                     "outputs.fraction, or give the data more rows");
+  }
+}
+
+void expect_folds_for_outputs(const ResolvedWorkflow& workflow, const OutputStages& stages,
+                              const SplitRequest& request, const ValidationPlan& plan) {
+  const std::string stage = "output " + quote_text(stages.needs_folds_first());
+  const auto refuse = [&](const std::string& expected, const std::string& got) {
+    throw DataError(stage + " predicts with the models of all folds: expected " + expected +
+                    ", got " + got +
+                    "; choose a validation such as {\"use\": \"k_fold\"}, or let the output learn "
+                    "without folds (\"method\": \"split\")");
+  };
+  if (workflow.resolved.contains("search")) {
+    throw DataError(
+        stage +
+        " predicts with the models of all folds, which a search does not keep; leave "
+        "\"search\" out and give the values it found (best.json of its run), or let the "
+        "output learn without folds (\"method\": \"split\")");
+  }
+  if (plan.folds.size() < 2)
+    refuse("2 folds or more", "1 of " + quote_text(validation_of(workflow)));
+  if (!plan.refit) {
+    refuse("a model of all rows beside them (\"refit\": true)",
+           "folds alone, of " + quote_text(validation_of(workflow)));
+  }
+  std::vector<int> times(static_cast<std::size_t>(request.rows), 0);
+  for (const Fold& fold : plan.folds) {
+    for (const std::int64_t row : fold.test.empty() ? fold.validation : fold.test)
+      ++times[static_cast<std::size_t>(row)];
+  }
+  std::int64_t never = 0;
+  std::int64_t often = 0;
+  for (const std::int64_t row : plan.refit->training) {
+    const int count = times[static_cast<std::size_t>(row)];
+    never += count == 0 ? 1 : 0;
+    often += count > 1 ? 1 : 0;
+  }
+  if (never > 0 || often > 0) {
+    const bool is_never = never > 0;
+    refuse("each training row in one fold's validation rows",
+           std::to_string(is_never ? never : often) + " of " +
+               std::to_string(plan.refit->training.size()) + " rows in " +
+               (is_never ? "none" : "several") + ", of " + quote_text(validation_of(workflow)));
   }
 }
 

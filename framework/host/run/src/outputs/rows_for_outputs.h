@@ -15,6 +15,12 @@ namespace treadle::internal {
 void set_rows_aside_for_outputs(const ResolvedWorkflow& workflow, const SplitRequest& request,
                                 ValidationPlan& plan);
 
+/// Throws a DataError unless the plan has what stages need that predict with the models of folds:
+/// two or more folds whose evaluated rows are those of a final training, each once, and no search.
+/// Expects such stages.
+void expect_folds_for_outputs(const ResolvedWorkflow& workflow, const OutputStages& stages,
+                              const SplitRequest& request, const ValidationPlan& plan);
+
 /// Throws the DataError of a stage that would have too few rows to learn from: of the run's model
 /// those set aside, or the validation rows of all folds. Expects a plan with rows set aside.
 void expect_rows_for_outputs(const OutputStages& stages, const SplitRequest& request,

@@ -128,9 +128,16 @@ struct Predictor::Impl : internal::WholeModel {
     };
   }
 
-  /// `visit` with the predictions of the ensemble, for rows that are read again.
-  Visit of_ensemble(Visit visit, const RowReader& rows,
-                    const internal::FurtherPredictions& further) const {
+  /// `visit` with the predictions of the ensemble, or with those of folds, for rows that are read
+  /// again.
+  Visit of_all_models(Visit visit, const RowReader& rows,
+                      const internal::FurtherPredictions& further) const {
+    if (has_folds()) {
+      return [this, visit = std::move(visit), &rows](const Predictions& predictions,
+                                                     const Batch& batch) {
+        visit(with_folds(predictions, batch, rows), batch);
+      };
+    }
     if (!is_ensemble())
       return visit;
     return
@@ -160,7 +167,7 @@ struct Predictor::Impl : internal::WholeModel {
       return over_stream(provider, with_outputs(visiting(evaluated)), further);
     if ((samples = samples_of(*rows)) != nullptr)
       evaluated.rows = rows = samples.get();
-    const Visit visit = of_ensemble(with_outputs(visiting(evaluated)), *rows, further);
+    const Visit visit = of_all_models(with_outputs(visiting(evaluated)), *rows, further);
     // This model's own predictions are not used where there is an ensemble.
     return evaluate(evaluated, RowList::range(0, rows->rows()), visit,
                     is_ensemble() ? internal::FurtherPredictions{} : further);
@@ -171,6 +178,12 @@ struct Predictor::Impl : internal::WholeModel {
                          const internal::FurtherPredictions& further) const {
     if (provider.stream_rows() == DataProvider::kEndless)
       throw DataError("the data has no end; predicting and evaluating need data that has one");
+    if (has_folds()) {
+      throw DataError(
+          "the data can only be read in order, and the outputs of this model predict each row "
+          "with the models of its folds as well; give the rows in data that is read at random, "
+          "such as a file");
+    }
     engine::StreamInput input;
     input.data = &provider;
     input.window_rows = std::max(pipeline_options().batch_size, std::int64_t{1024});
@@ -224,8 +237,9 @@ Predictions Predictor::predict(std::span<const at::Tensor> inputs,
   }
   batch.rows = at::arange(inputs.front().size(0), at::kLong);
   batch.groups = impl_->groups.numbers_of(options.groups, batch.size());
-  // An ensemble prepares rows for each member; draws of dropout are those of batches.
-  if (impl_->is_ensemble() || requests.dropout != nullptr)
+  // Each member of an ensemble, and each fold, prepares the rows; draws of dropout are those of
+  // batches.
+  if (impl_->is_ensemble() || impl_->has_folds() || requests.dropout != nullptr)
     return impl_->predict_rows(batch, requests.further());
   engine::BatchPreparation::Memory memory;
   impl_->preparation.before_transfer(batch, ApplyContext{}, memory);

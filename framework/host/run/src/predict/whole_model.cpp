@@ -5,7 +5,10 @@
 #include <utility>
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
+
+#include <treadle/base/error.h>
 
 #include "fit/fit.h"
 #include "resources/run_device.h"
@@ -13,13 +16,23 @@
 namespace treadle::internal {
 
 WholeModel::WholeModel(const Runtime& runtime, SavedModel stored)
-    : WholeModel(runtime, std::move(stored.members), std::move(stored.pool), std::move(stored)) {}
+    : WholeModel(runtime,
+                 Others{std::move(stored.members), std::move(stored.pool), std::move(stored.folds)},
+                 std::move(stored)) {}
 
-WholeModel::WholeModel(const Runtime& runtime, std::vector<SavedModel> members, PredictionPool pool,
-                       SavedModel&& stored)
-    : RestoredModel(runtime, std::move(stored), Use::kWholeBatches), pool_(std::move(pool)) {
-  for (SavedModel& member : members)
+WholeModel::WholeModel(const Runtime& runtime, Others others, SavedModel&& stored)
+    : RestoredModel(runtime, std::move(stored), Use::kWholeBatches), pool_(std::move(others.pool)) {
+  for (SavedModel& member : others.members)
     members_.push_back(std::make_unique<WholeModel>(runtime, std::move(member)));
+  if (!outputs.need_folds())
+    return;
+  for (SavedModel& fold : others.folds)
+    folds_.push_back(std::make_unique<WholeModel>(runtime, std::move(fold)));
+  if (folds_.empty()) {
+    throw StorageError(
+        "the models of the folds are missing, with which its outputs predict; restore \"folds\" "
+        "from a copy of the run, or train it again");
+  }
 }
 
 Predictions WholeModel::predict_rows(const Batch& rows, const FurtherPredictions& further) const {
@@ -48,13 +61,41 @@ Predictions WholeModel::predict_without_outputs(const Batch& rows,
     for (std::size_t i = 0; i < all.size(); ++i)
       append(all[i], part[i]);
   }
+  add_folds(rows, all);
   return all;
+}
+
+void WholeModel::add_folds(const Batch& rows, Predictions& predictions) const {
+  std::vector<std::vector<at::Tensor>> of_targets(predictions.size());
+  for (const auto& fold : folds_) {
+    const Predictions of_fold = fold->predict_without_outputs(rows, {});
+    for (std::size_t target = 0; target < predictions.size(); ++target) {
+      if (outputs.need_folds(target))
+        of_targets[target].push_back(of_fold[target].values);
+    }
+  }
+  for (std::size_t target = 0; target < predictions.size(); ++target) {
+    if (!of_targets[target].empty())
+      predictions[target].folds = at::stack(of_targets[target]);
+  }
+}
+
+Predictions WholeModel::with_folds(Predictions predictions, const Batch& batch,
+                                   const RowReader& rows) const {
+  if (!has_folds())
+    return predictions;
+  const auto* const first = batch.rows.data_ptr<std::int64_t>();
+  Batch read;
+  rows.gather({first, static_cast<std::size_t>(batch.size())}, read);
+  read.groups = batch.groups;  // in the numbers of the training, which folds share
+  add_folds(read, predictions);
+  return predictions;
 }
 
 void WholeModel::predict(const EvaluatedRows& data, const RowList& rows,
                          const Visit& visit_predictions) const {
   const Visit visit = [&](const Predictions& predictions, const Batch& batch) {
-    visit_predictions(outputs.apply(predictions, batch), batch);
+    visit_predictions(outputs.apply(with_folds(predictions, batch, *data.rows), batch), batch);
   };
   if (!is_ensemble()) {
     evaluate(data, rows, visit);

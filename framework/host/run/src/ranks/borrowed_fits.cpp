@@ -61,13 +61,13 @@ void BorrowedFits::stopped(const FitId& fit) {
 void BorrowedFits::completed(const FitId& fit, CompletedFit) {
   if (!is_home()) {
     send_files(FitFiles::kRecord, fit.path());
-    bool is_member = false;
+    std::string model_folder;
     {
       const std::lock_guard lock(mutex_);
-      is_member = fits_.at(fit.path()).is_member;
+      model_folder = fits_.at(fit.path()).model_folder;
     }
-    if (is_member)
-      send_files(FitFiles::kMember, fit.path());
+    if (!model_folder.empty())
+      send_files(FitFiles::kModel, fit.path(), model_folder);
   }
   give_back(fit, engine::FitEnd::kCompleted);
 }
@@ -77,12 +77,12 @@ bool BorrowedFits::failed(const FitId& fit, const Error& error) {
   return true;
 }
 
-void BorrowedFits::send_files(FitFiles kind, const std::string& fit) {
-  mail_.send(0,
-             message(FitMessage::kFiles, {{"files", static_cast<int>(kind)},
-                                          {"fit", fit},
-                                          {"name", ""},
-                                          {"content", packed(place_of(run_.folder, kind, fit))}}));
+void BorrowedFits::send_files(FitFiles kind, const std::string& fit, const std::string& name) {
+  mail_.send(0, message(FitMessage::kFiles,
+                        {{"files", static_cast<int>(kind)},
+                         {"fit", fit},
+                         {"name", name},
+                         {"content", packed(place_of(run_.folder, kind, fit, name))}}));
 }
 
 void BorrowedFits::give_back(const FitId& fit, engine::FitEnd end, json failure) {
@@ -152,7 +152,7 @@ void BorrowedFits::take(const json& message) {
   const bool is_known = fits_.count(path) > 0;
   fits_[path] = {.reported = message.at("reported").get<std::int64_t>(),
                  .is_judged = fit.is_judged,
-                 .is_member = fit.is_member};
+                 .model_folder = fit.model_folder};
   runner_->forget_stop(path);  // an earlier loan was
   if (is_known)
     orders_.resume.push_back(path);

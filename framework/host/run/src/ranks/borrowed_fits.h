@@ -56,14 +56,14 @@ class BorrowedFits final : public FitPlanner {
   struct Borrowed {
     std::int64_t reported = 0;  // epochs, to rank 0
     bool is_judged = false;
-    bool is_member = false;
+    std::string model_folder = {};
     std::optional<FitVerdict> verdict = {};
   };
 
   void use(const nlohmann::json& message);
   void take(const nlohmann::json& message);
   std::shared_ptr<const ResolvedWorkflow> workflow_of(const nlohmann::json& resolved);
-  void send_files(FitFiles kind, const std::string& fit);
+  void send_files(FitFiles kind, const std::string& fit, const std::string& name = "");
   void give_back(const FitId& fit, engine::FitEnd end, nlohmann::json failure = nullptr);
   bool is_home() const { return mail_.rank() == 0; }
 

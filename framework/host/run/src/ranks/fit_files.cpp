@@ -37,10 +37,10 @@ fs::path place_of(const RunFolder& folder, FitFiles kind, const std::string& fit
       return folder.checkpoints(fit) / name;
     case FitFiles::kRecord:
       return folder.fit_result(fit);
-    case FitFiles::kMember:
+    case FitFiles::kModel:
       break;
   }
-  return folder.path() / fit;
+  return folder.path() / name;
 }
 
 nlohmann::json packed(const fs::path& folder) {

@@ -13,10 +13,10 @@ namespace treadle::internal {
 enum class FitFiles {
   kCheckpoint,  ///< one of them, by its name
   kRecord,
-  kMember  ///< the model of a member of an ensemble, with its document
+  kModel  ///< the model that is kept to predict with, in PlannedFit::model_folder
 };
 
-/// Where they are in the folder of a run. `name` is of a checkpoint.
+/// Where they are in the folder of a run. `name` is of a checkpoint, or the folder of a model.
 std::filesystem::path place_of(const RunFolder& folder, FitFiles kind, const std::string& fit,
                                const std::string& name = "");
 

@@ -88,8 +88,8 @@ std::vector<Problem> problems_from(const json& all) {
 
 /// The flags of a planned fit that whoever trains it needs.
 constexpr std::array kFlags{&PlannedFit::keeps_weights, &PlannedFit::is_result,
-                            &PlannedFit::is_drawn,      &PlannedFit::counts_cost,
-                            &PlannedFit::is_member,     &PlannedFit::is_judged};
+                            &PlannedFit::is_drawn, &PlannedFit::counts_cost,
+                            &PlannedFit::is_judged};
 
 }  // namespace
 
@@ -187,6 +187,7 @@ json to_json(const PlannedFit& fit) {
           {"workflow", fit.workflow ? fit.workflow->resolved : json()},
           {"start", std::move(start)},
           {"baseline", fit.baseline},
+          {"model_folder", fit.model_folder},
           {"deadline", fit.deadline ? json(fit.deadline->time_since_epoch().count()) : json()},
           {"flags", std::move(flags)}};
 }
@@ -209,6 +210,7 @@ PlannedFit planned_fit_from(
                           static_cast<WarmStart::From>(start.at(1).get<int>())};
   }
   fit.baseline = json.at("baseline").get<std::string>();
+  fit.model_folder = json.at("model_folder").get<std::string>();
   if (const auto deadline = optional_from<Clock::rep>(json.at("deadline")))
     fit.deadline = Clock::time_point(Clock::duration(*deadline));
   for (std::size_t i = 0; i < kFlags.size(); ++i)

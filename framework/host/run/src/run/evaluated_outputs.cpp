@@ -4,6 +4,8 @@
 #include <utility>
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
 
 #include <treadle/base/error.h>
 
@@ -23,6 +25,27 @@ bool is_walk(const ValidationPlan& plan) {
            const auto last = *std::max_element(fold.training.begin(), fold.training.end());
            return last < *std::min_element(fold.validation.begin(), fold.validation.end());
          });
+}
+
+/// As OutputStage::fit() has it, where all are of one fold.
+void number(KeptPredictions& kept, std::size_t fold) {
+  for (Prediction& prediction : kept.predictions)
+    prediction.fold_numbers =
+        at::full({kept.rows.size()}, static_cast<std::int64_t>(fold), at::kLong);
+}
+
+/// Adds the predictions of the folds' models for the same rows.
+void add_folds(std::span<const CompletedFit> folds, KeptPredictions& kept) {
+  std::vector<std::vector<at::Tensor>> of_targets(kept.predictions.size());
+  for (const CompletedFit& fold : folds) {
+    const std::optional<KeptPredictions> of_fold = kept_in(fold.for_outputs);
+    TREADLE_EXPECTS(of_fold && of_fold->rows.rows.equal(kept.rows.rows),
+                    "the model of each fold predicts the test rows");
+    for (std::size_t target = 0; target < of_targets.size(); ++target)
+      of_targets[target].push_back(of_fold->predictions[target].values);
+  }
+  for (std::size_t target = 0; target < of_targets.size(); ++target)
+    kept.predictions[target].folds = at::stack(of_targets[target]);
 }
 
 std::optional<EvaluationResult>& measured(FitResult& result) {
@@ -46,7 +69,8 @@ EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& 
         learn.push_back(*std::move(kept));
     }
   };
-  if (!folds.front().for_outputs.empty()) {
+  const bool needs_folds = run_.components().outputs_need_folds();
+  if (!needs_folds && !folds.front().for_outputs.empty()) {
     record_->rows_from = "set_aside";
     if (auto kept = kept_in(folds.front().for_outputs))
       learn.push_back(*std::move(kept));
@@ -54,6 +78,8 @@ EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& 
     take(plan.inner(0));
   } else {
     take(folds);
+    for (std::size_t i = 0; needs_folds && i < learn.size(); ++i)
+      number(learn[i], i);
   }
   if (learn.empty()) {
     throw DataError(
@@ -62,7 +88,11 @@ EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& 
   }
   const KeptPredictions of_fits = joined(learn);
   stages_ = learned_from(of_fits);
-  if (folds.size() == 1) {
+  if (stages_.all_need_folds()) {
+    // Every model but its own was trained on a row of a fold.
+    for (const Fold& fold : plan.plan().folds)
+      record_->not_evaluated.push_back(fold.name);
+  } else if (folds.size() == 1) {
     // A fold of which the stages of the model have learned is no judge of them.
     if (record_->rows_from == "set_aside" || !plan.inner(0).empty())
       folds_[0] = with_stages(folds[0], stages_);
@@ -71,8 +101,11 @@ EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& 
   } else {
     const bool walks = is_walk(plan.plan());
     std::vector<KeptPredictions> kept;
-    for (const CompletedFit& fold : folds)
-      kept.push_back(kept_in(fold.report_metrics).value());
+    for (std::size_t i = 0; i < folds.size(); ++i) {
+      kept.push_back(kept_in(folds[i].report_metrics).value());
+      if (needs_folds)
+        number(kept.back(), i);
+    }
     for (std::size_t i = 0; i < folds.size(); ++i) {
       std::vector<KeptPredictions> others;
       for (std::size_t k = 0; k < folds.size(); ++k) {
@@ -86,7 +119,8 @@ EvaluatedOutputs::EvaluatedOutputs(const RunParts& run, const ResolvedWorkflow& 
     }
   }
   if (plan.plan().refit && plan.chosen().result.test)
-    refit_ = with_stages(plan.chosen(), stages_);
+    refit_ = with_stages(plan.chosen(), stages_,
+                         needs_folds ? std::span(folds) : std::span<const CompletedFit>());
   note_effect(folds);
   if (of_ensemble != nullptr)
     stages_ = learned_from(*of_ensemble);
@@ -102,12 +136,15 @@ OutputStages EvaluatedOutputs::learned_from(const KeptPredictions& kept) const {
 }
 
 EvaluatedOutputs::Fit EvaluatedOutputs::with_stages(const CompletedFit& fit,
-                                                    const OutputStages& stages) const {
+                                                    const OutputStages& stages,
+                                                    std::span<const CompletedFit> folds) const {
   Fit result{fit.result, make_report_metrics(run_.components())};
   std::optional<EvaluationResult>& evaluation = measured(result.result);
-  const std::optional<KeptPredictions> kept = kept_in(fit.report_metrics);
+  std::optional<KeptPredictions> kept = kept_in(fit.report_metrics);
   if (!evaluation || !kept)
     return result;
+  if (!folds.empty())
+    add_folds(folds, *kept);
   Evaluated evaluated = evaluate(*kept, fit.fitted_metrics, stages);
   evaluation->metrics = std::move(evaluated.result.metrics);
   evaluation->tables = std::move(evaluated.result.tables);

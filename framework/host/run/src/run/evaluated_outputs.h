@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ namespace treadle::internal {
 /// which learn from the other folds; where folds follow one another in time, from those before it
 /// alone. With one split they learn from training rows that were set aside, and are evaluated on
 /// the rows that measure the model.
+///
+/// Stages that predict with the models of folds are evaluated on test rows alone: each row of a
+/// fold was trained on by the models of all others.
 class EvaluatedOutputs {
  public:
   /// A fit as it is with outputs.
@@ -56,7 +60,9 @@ class EvaluatedOutputs {
 
  private:
   OutputStages learned_from(const KeptPredictions& kept) const;
-  Fit with_stages(const CompletedFit& fit, const OutputStages& stages) const;
+  /// `folds`: those whose models predict with the fit's; may be empty.
+  Fit with_stages(const CompletedFit& fit, const OutputStages& stages,
+                  std::span<const CompletedFit> folds = {}) const;
   Evaluated evaluate(const KeptPredictions& kept, const FittedMetrics& fitted,
                      const OutputStages& stages) const;
   void note_effect(const std::vector<CompletedFit>& folds);

@@ -186,7 +186,9 @@ void RunSession::split() {
     // Trained last: a mistake in one is found before the first step. A stream is not read for that.
     if (!run_.resumed && !run_.dataset().is_stream())
       expect_networks(run_.runtime, run_.workflow(), baselines, run_.dataset(), components);
-    plan_.emplace(components.plan(), components.training_plan(), std::move(baselines));
+    using Models = CrossValidation::ModelsOfFolds;
+    plan_.emplace(components.plan(), components.training_plan(), std::move(baselines), std::nullopt,
+                  nullptr, components.outputs_need_folds() ? Models::kKept : Models::kLeft);
   }
 }
 

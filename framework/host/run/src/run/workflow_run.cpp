@@ -100,8 +100,11 @@ RunOutcome resume_run(const Runtime& runtime, const std::filesystem::path& path,
   RunFolder folder = internal::open_together(path, options);
   if (std::filesystem::exists(folder.result())) {
     if (std::optional<RunResult> result = whole_result(folder)) {
+      // Is what it left behind still good?
       if (std::filesystem::exists(folder.weights()))
-        internal::read_preprocessing(folder.path());  // is what it left behind still good?
+        internal::read_preprocessing(folder.path());
+      for (const std::filesystem::path& fold : internal::folds_in(folder.path()))
+        internal::read_preprocessing(fold);
       // Nothing ran: an empty trace, where one is expected.
       if (!options.trace.empty())
         internal::write_trace(Timeline(true), options.trace);

@@ -45,6 +45,12 @@ class OutputStage : public Component, public Stateful {
   /// Whether apply() depends on the rows' groups: their names are then saved with the model.
   bool needs_groups() const;
 
+  /// Whether it learns from folds and predicts with their models, which are then saved with the
+  /// run's: fit() is given Prediction::fold_numbers, and apply() Prediction::folds for rows that no
+  /// model was trained on. The rows of a fold have no such predictions; apply() leaves them as they
+  /// are.
+  bool needs_folds() const;
+
   /// The fitted numbers, for people: "temperature" 1.8. After fit() or load_state().
   std::vector<MetricValue> learned() const;
 
@@ -54,6 +60,7 @@ class OutputStage : public Component, public Stateful {
   virtual void do_fit(const Prediction& prediction, const TargetBatch& target) = 0;
   virtual Prediction do_apply(Prediction prediction, const Batch& rows) const = 0;
   virtual bool do_needs_groups() const { return false; }
+  virtual bool do_needs_folds() const { return false; }
   virtual std::vector<MetricValue> do_learned() const = 0;
 };
 

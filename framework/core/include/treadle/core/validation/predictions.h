@@ -59,6 +59,13 @@ struct Prediction {
     at::Tensor epistemic = {};
   };
   Uncertainty uncertainty = {};
+
+  /// Of rows that output stages learn from (OutputStage::needs_folds()): the fold whose model
+  /// predicted each of them, int64 [B], from 0. Undefined elsewhere.
+  at::Tensor fold_numbers = {};
+  /// Predictions by the model of each fold for these rows, [folds, B, positions..., width], each in
+  /// the data's units by its own transforms. Undefined where no output stage needs it.
+  at::Tensor folds = {};
 };
 
 /// The decision, where there is one, else the likeliest class (the first of equals), or the labels
@@ -84,6 +91,8 @@ void for_each_tensor(AnyPrediction& prediction, Visit&& visit) {
   visit_defined(prediction.uncertainty.total, 0);
   visit_defined(prediction.uncertainty.aleatoric, 0);
   visit_defined(prediction.uncertainty.epistemic, 0);
+  visit_defined(prediction.fold_numbers, 0);
+  visit_defined(prediction.folds, 1);
 }
 
 /// Adds those for more rows (dimension 0), or for more positions of the same rows (1: the first of

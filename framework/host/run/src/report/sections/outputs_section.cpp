@@ -34,7 +34,11 @@ Json outputs(const RunResult& result, const Numbers& numbers) {
     std::string names;
     for (const std::string& name : outputs.not_evaluated)
       names += (names.empty() ? "" : ", ") + name;
-    text.push_back(" The numbers of " + names + " are without: nothing was left to learn from.");
+    // Of several folds, all have something to learn from, but for the first of a walk.
+    const bool have_trained = outputs.not_evaluated.size() > 1;
+    text.push_back(" The numbers of " + names + " are without: " +
+                   (have_trained ? "models that make the intervals were trained on their rows."
+                                 : "nothing was left to learn from."));
   }
   const Record& with = numbers.test && !result.cross_validation ? *numbers.test : numbers.result;
   const Record without = record_of({{}, outputs.metrics_without});

@@ -75,7 +75,8 @@ struct OutputsResult {
   /// The metrics without them, on the same rows: means over the folds that are evaluated with,
   /// or those of the one model.
   std::vector<MetricValue> metrics_without;
-  /// Folds whose metrics are without, as no fold is before them to learn from.
+  /// Folds whose metrics are without: no fold is before them to learn from, or the stages predict
+  /// with the models of all folds, which were trained on their rows.
   std::vector<std::string> not_evaluated;
 };
 

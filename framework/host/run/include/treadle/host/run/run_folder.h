@@ -37,10 +37,15 @@ class RunFolder {
   static std::filesystem::path preprocessing_of(const std::filesystem::path& folder) {
     return folder / "preprocessing";
   }
-  /// Of a run whose model is an ensemble: its members, with their weights.
   static std::filesystem::path outputs_of(const std::filesystem::path& folder) {
     return folder / "outputs";
   }
+  /// Of a run whose outputs predict with the models of its folds: a folder for each, by its number
+  /// from 1, with weights and preprocessing.
+  static std::filesystem::path folds_of(const std::filesystem::path& folder) {
+    return folder / "folds";
+  }
+  /// Of a run whose model is an ensemble: its members, with their weights.
   static std::filesystem::path ensemble_of(const std::filesystem::path& folder) {
     return folder / "ensemble.json";
   }
