@@ -144,7 +144,8 @@ constexpr Option kPlan{"plan", 0,  "",
                        false,  "", "with --model: lists the compiled plan of a training batch"};
 constexpr Option kInference{
     "inference", 0, "", false, "", "with --plan: lists the compiled plan of a prediction instead"};
-constexpr Argument kTableFile{"DATA", "a table: a file, CSV or as its ending says, or a document's \"data\""};
+constexpr Argument kTableFile{
+    "DATA", "a table: a file, CSV or as its ending says, or a document's \"data\""};
 constexpr Option kTarget{"target", 't', "COLUMN",
                          false,    "",  "the column to predict: its name, or its index from 0",
                          true};

@@ -124,7 +124,8 @@ TEST(FoldModels, AreMeasuredOnTestRowsAlone) {
   const RunOutcome run =
       run_workflow(runtime, runtime.resolve(with_folds(table)), workspace.options());
   const RunOutcome split = run_workflow(
-      runtime, runtime.resolve(with_folds(table, {{"outputs", {{"conformal", {{"method", nullptr}}}}}})),
+      runtime,
+      runtime.resolve(with_folds(table, {{"outputs", {{"conformal", {{"method", nullptr}}}}}})),
       workspace.options());
   ASSERT_TRUE(run.result.training.test);
   const std::vector<MetricValue>& tested = run.result.training.test->metrics;
@@ -132,7 +133,8 @@ TEST(FoldModels, AreMeasuredOnTestRowsAlone) {
   EXPECT_EQ(run.result.outputs->not_evaluated.size(), 4U);
   EXPECT_TRUE(std::isnan(value_of(run.result.cross_validation->mean_metrics, "interval_coverage")));
   EXPECT_NEAR(value_of(tested, "interval_coverage"), 0.9, 0.08);
-  EXPECT_EQ(read_file(run.folder / "model.safetensors"), read_file(split.folder / "model.safetensors"));
+  EXPECT_EQ(read_file(run.folder / "model.safetensors"),
+            read_file(split.folder / "model.safetensors"));
   EXPECT_EQ(value_of(tested, "rmse"), value_of(split.result.training.test->metrics, "rmse"));
   // The same rows from a file, by the models as they were saved: those that no fold validated.
   std::vector<bool> is_validated(400, false);
@@ -224,7 +226,8 @@ TEST(FoldModels, AreRefusedBeforeTheTrainingWhereTheyCannotCoverTheRows) {
     return refusal_of(runtime, document);
   };
 
-  EXPECT_THAT(refusal({{"use", "hold_out"}}), HasSubstr("expected 2 folds or more, got 1 of \"hold_out\""));
+  EXPECT_THAT(refusal({{"use", "hold_out"}}),
+              HasSubstr("expected 2 folds or more, got 1 of \"hold_out\""));
   EXPECT_THAT(refusal({{"use", "k_fold"}, {"refit", false}}), HasSubstr("\"refit\": true"));
   EXPECT_THAT(refusal({{"use", "repeated"}, {"repeats", 2}}), HasSubstr("rows in several"));
   EXPECT_THAT(refusal({{"use", "walk_forward"}, {"test_size", 0.2}}), HasSubstr("rows in none"));

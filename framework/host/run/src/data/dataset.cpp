@@ -137,7 +137,8 @@ nlohmann::json read_by(const Runtime& runtime, const std::string& name,
   return other;
 }
 
-/// What the parameter that names the source is set to: a file by its whole path, as a document's is.
+/// What the parameter that names the source is set to: a file by its whole path, as a document's
+/// is.
 std::string source_text(const nlohmann::json& schema, const std::string& data) {
   const nlohmann::json& parameter =
       schema.at("properties").at(schema.at("x-treadle-source").get<std::string>());
