@@ -71,6 +71,14 @@ std::vector<Problem> problems_of_whole_batches(const Json& resolved, const Schem
   const Json& shards = resolved.at("resources").at("shards");
   if (shards.is_number() && shards > 1)
     report("/resources/shards", its + "shards: must be 1 or \"auto\", got " + shards.dump());
+  const Json transforms = resolved.value("transforms", Json::array());
+  for (std::size_t i = 0; i < transforms.size(); ++i) {
+    if (!declares(index, "transform", transforms[i], "x-treadle-mixes-rows", true))
+      continue;
+    report("/transforms/" + std::to_string(i),
+           its + "rows, whose losses " + quote_value(transforms[i].at("use")) +
+               " mixes: leave this transform out, or take another loss");
+  }
   return problems;
 }
 

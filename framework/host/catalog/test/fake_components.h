@@ -24,6 +24,7 @@ class FakeComponents final : public SchemaIndex {
     add("data", "moons", R"({"properties": {"rows": {"type": "integer", "minimum": 1,
         "default": 100}}})");
     add("transform", "standardize", R"({"type": "object"})");
+    add("transform", "mixup", R"({"x-treadle-mixes-rows": true, "type": "object"})");
     add("model", "mlp", R"({"properties": {
         "hidden": {"type": "array", "items": {"type": "integer", "minimum": 1}, "default": [64]},
         "activation": {"enum": ["relu", "gelu"], "default": "relu"}}})");

@@ -187,6 +187,18 @@ TEST(WorkflowDocument, RefusesShardsOfALossThatIsNoSumOverRows) {
               ElementsAre(of_shards));
 }
 
+TEST(WorkflowDocument, RefusesMixedRowsBesideALossThatIsNoSumOverRows) {
+  using ::testing::ElementsAre;
+  const auto document = [](const char* loss) {
+    return std::string("{\"treadle\": 1, \"data\": \"moons\", \"model\": \"mlp\",\n") +
+           "\"transforms\": [\"standardize\",\n\"mixup\"],\n\"loss\": \"" + loss + "\"}";
+  };
+
+  EXPECT_THAT(problems_of(document("correlation")),
+              ElementsAre(is_problem(3, "/transforms/1", {"\"correlation\"", "\"mixup\""})));
+  EXPECT_THAT(problems_of(document("cross_entropy")), ElementsAre());
+}
+
 TEST(WorkflowDocument, RefusesWhatIsGivenTwice) {
   EXPECT_THAT(problems_of(R"({"treadle": 1, "data": "moons", "model": "mlp",
 "metrics": ["accuracy", "macro_f1",
