@@ -41,6 +41,8 @@ void ImageData::do_open(const OpenRequest& request) {
   OpenedImages opened = open_images(options_, request, description_);
   description_ = std::move(opened.description);
   content_hash_ = std::move(opened.content_hash);
+  if (opened.rows.groups.defined())
+    groups_.emplace(std::move(opened.group_names));
   rows_.emplace(std::move(opened.rows));
   source_.emplace(std::move(opened.source_hash));
   notes_.emplace(std::move(opened.skipped), opened.table.rows());
@@ -84,13 +86,18 @@ StateDict ImageData::do_state() const {
   }
   state.put("spec", to_json(spec));
   state.put("mask_values", Json(mask_values));
+  if (!description_->groups.empty())
+    state.put("groups", Json(description_->groups));
   return state;
 }
 
 void ImageData::do_load_state(const StateDict& state) {
   const DataSpec spec = data_spec_from_json(state.value("spec"));
   std::vector<std::vector<std::int64_t>> mask_values;
+  std::vector<std::string> groups;
   try {
+    if (state.has_value("groups"))
+      groups = state.value("groups").get<std::vector<std::string>>();
     mask_values = state.value("mask_values").get<std::vector<std::vector<std::int64_t>>>();
   } catch (const Json::exception& error) {
     throw StorageError(std::string("stored description of the images cannot be read: ") +
@@ -103,6 +110,7 @@ void ImageData::do_load_state(const StateDict& state) {
   description.size = {shape[2], shape[1]};
   for (std::size_t i = 0; i < spec.targets.size(); ++i)
     description.targets.push_back({spec.targets[i], std::move(mask_values[i])});
+  description.groups = std::move(groups);
   description_ = std::move(description);
 }
 
@@ -111,6 +119,8 @@ void* ImageData::do_ask(std::string_view interface_id) {
     return static_cast<RowReader*>(&*rows_);
   if (interface_id == SourceColumns::kInterface && texts_)
     return static_cast<SourceColumns*>(&*texts_);
+  if (interface_id == GroupNames::kInterface && groups_)
+    return static_cast<GroupNames*>(&*groups_);
   if (interface_id == DataNotes::kInterface && notes_)
     return static_cast<DataNotes*>(&*notes_);
   if (interface_id == SourceHash::kInterface && source_)

@@ -11,6 +11,7 @@
 #include <treadle/core/data/abilities/source_columns.h>
 #include <treadle/core/data/abilities/source_hash.h>
 #include <treadle/core/data/data_provider.h>
+#include <treadle/core/data/group_names.h>
 
 #include "image_options.h"
 #include "image_reader.h"
@@ -52,6 +53,18 @@ class ImageData final : public DataProvider {
     std::string hash_;
   };
 
+  class Groups final : public GroupNames {
+   public:
+    explicit Groups(std::vector<std::string> names) : names_(std::move(names)) {}
+
+   private:
+    std::string do_name_of(std::int64_t group) const override {
+      return names_.at(static_cast<std::size_t>(group));
+    }
+
+    std::vector<std::string> names_;
+  };
+
   /// How many images were left out.
   class Notes final : public DataNotes {
    public:
@@ -78,6 +91,7 @@ class ImageData final : public DataProvider {
   std::optional<Texts> texts_;
   std::optional<Source> source_;
   std::optional<Notes> notes_;
+  std::optional<Groups> groups_;  // where rows have groups
   std::string content_hash_;
 };
 

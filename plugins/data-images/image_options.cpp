@@ -23,6 +23,7 @@ ImageOptions::ImageOptions(const Config& config)
     : path(config.get<std::string>("path")),
       image_column(config.get_or<std::string>("image", "")),
       mask_column(config.get_or<std::string>("mask", "")),
+      group_column(config.get_or<std::string>("group", "")),
       classes(config.find<std::vector<std::string>>("classes")),
       ignore_index(config.find<std::int64_t>("ignore_index")),
       cache(static_cast<std::size_t>(config.get_or<std::int64_t>("cache", 0))) {

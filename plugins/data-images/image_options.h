@@ -22,7 +22,8 @@ struct ImageOptions {
   std::filesystem::path path;  ///< a folder, a list, or an image to predict
   std::string image_column;    ///< of a list; empty: "path", or else the first
   std::vector<std::string> targets;
-  std::string mask_column;  ///< empty: no masks
+  std::string mask_column;   ///< empty: no masks
+  std::string group_column;  ///< empty: no groups
   std::optional<std::vector<std::string>> classes;
   std::optional<std::int64_t> ignore_index;  ///< the value of a mask that has no weight
   PictureForm form;

@@ -1,7 +1,7 @@
 #include "image_reader.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -58,6 +58,7 @@ class ImageReader {
   at::Tensor read_masks();
   void leave_out(const std::vector<std::string>& problems, at::Tensor& masks);
   void read_targets(const at::Tensor& masks);
+  void read_groups();
   void add_target(ReadTarget read);
   void finish();
 
@@ -211,6 +212,33 @@ void ImageReader::leave_out(const std::vector<std::string>& problems, at::Tensor
       masks, 0, at::from_blob(whole.data(), {static_cast<std::int64_t>(whole.size())}, at::kLong));
 }
 
+// A folder of other images has none.
+void ImageReader::read_groups() {
+  const ImageTable& table = opened_.table;
+  const bool has_column =
+      std::find(table.names.begin(), table.names.end(), options_.group_column) != table.names.end();
+  if (options_.group_column.empty() || (known_ && !has_column))
+    return;
+  const std::vector<std::string>& texts = table.fields[table.column(options_.group_column)];
+  std::vector<std::string>& names = opened_.group_names;
+  names = opened_.description.groups;
+  std::map<std::string, std::int64_t> numbers;
+  for (const std::string& name : names)
+    numbers.emplace(name, static_cast<std::int64_t>(numbers.size()));
+  at::Tensor groups = at::empty({static_cast<std::int64_t>(opened_.kept.size())}, at::kLong);
+  auto* group = groups.data_ptr<std::int64_t>();
+  for (const std::size_t row : opened_.kept) {
+    const auto [entry, is_new] =
+        numbers.emplace(texts[row], static_cast<std::int64_t>(numbers.size()));
+    if (is_new)
+      names.push_back(texts[row]);
+    *group++ = entry->second;
+  }
+  opened_.rows.groups = std::move(groups);
+  if (!known_)
+    opened_.description.groups = names;
+}
+
 void ImageReader::add_target(ReadTarget read) {
   opened_.rows.spec.targets.push_back(read.description.spec);
   opened_.description.targets.push_back(std::move(read.description));
@@ -225,6 +253,7 @@ void ImageReader::read_targets(const at::Tensor& masks) {
     add_target(number_masks(masks, opened_.table, opened_.kept, options_, known_target(true)));
   if (known_)
     opened_.description.targets = known_->targets;
+  read_groups();
 }
 
 void ImageReader::finish() {
@@ -259,10 +288,16 @@ void ImageReader::finish() {
     const at::Tensor& values = target.values;
     content.update(std::span(static_cast<const std::byte*>(values.data_ptr()), values.nbytes()));
   }
+  if (rows.groups.defined()) {
+    content.update(
+        std::span(static_cast<const std::byte*>(rows.groups.data_ptr()), rows.groups.nbytes()));
+  }
   opened_.content_hash = content.digest();
 }
 
 OpenedImages ImageReader::open() {
+  if (known_)
+    opened_.description.groups = known_->groups;
   opened_.table = read_image_table(options_, !predicts(), wants_masks());
   if (request_.purpose == Purpose::kTrain && opened_.table.lines.empty() &&
       !options_.image_column.empty()) {

@@ -18,6 +18,7 @@ namespace treadle::images {
 struct ImageDescription {
   PictureSize size;
   int channels = 3;
+  std::vector<std::string> groups = {};  ///< names, by number
   std::vector<TargetDescription> targets;
 };
 
@@ -25,10 +26,11 @@ struct OpenedImages {
   ImageDescription description;
   ImageRows::Parts rows;
   ImageTable table;
-  std::vector<std::size_t> kept;     ///< the rows of the table that are rows of the data
-  std::vector<std::string> skipped;  ///< in words: images that cannot be decoded
-  std::string content_hash;          ///< of all bytes, names and targets
-  std::string source_hash;           ///< of the images' bytes and names
+  std::vector<std::size_t> kept;         ///< the rows of the table that are rows of the data
+  std::vector<std::string> group_names;  ///< by number; those of the description come first
+  std::vector<std::string> skipped;      ///< in words: images that cannot be decoded
+  std::string content_hash;              ///< of all bytes, names and targets
+  std::string source_hash;               ///< of the images' bytes and names
 };
 
 /// Finds the images and reads each file once, on all cores: its hash, and its header, which says

@@ -43,6 +43,7 @@ class ImageRows final : public RowReader {
     std::vector<FileStamp> stamps;
     std::vector<std::string> places;  ///< one per file, for messages; empty: the file's path
     std::vector<ImageTarget> targets;
+    at::Tensor groups;  ///< int64 [N], or undefined
     std::size_t cache_bytes = 0;
   };
 
@@ -67,6 +68,7 @@ class ImageRows final : public RowReader {
   void do_gather(std::span<const std::int64_t> rows, Batch& out) const override;
   at::Tensor do_targets(std::size_t target) const override;
   at::Tensor do_position_weights(std::size_t target) const override;
+  at::Tensor do_groups() const override { return parts_.groups; }
   std::string do_describe_row(std::int64_t row) const override;
 
   void put_image(std::int64_t row, Workspace& workspace, std::uint8_t* to) const;

@@ -86,7 +86,7 @@ json image_parameters(Drawing& drawing) {
   const bool have_one_size = dice.chance(50);
   const bool has_list = dice.chance(60);
   const bool has_masks = has_list && dice.chance(40);
-  std::string list = "path,mask,label,number\n";
+  std::string list = "path,mask,label,number,group\n";
   const std::int64_t count = dice.whole(kFewestImages, kMostImages);
   for (std::int64_t row = 0; row < count; ++row) {
     const auto width = static_cast<std::uint32_t>(have_one_size ? 6 : dice.whole(3, 9));
@@ -99,22 +99,25 @@ json image_parameters(Drawing& drawing) {
     if (has_masks)
       write(drawing.folder / mask, png_of(width, height, pixels(dice, width * height, 2)));
     list += "images/" + name + "," + mask + "," + label + "," + std::to_string(dice.whole(0, 9)) +
-            ".5\n";
+            ".5,g" + std::to_string(dice.whole(0, 7)) + "\n";
   }
   // An error, unless it is left out.
   const bool has_broken = dice.chance(20);
   if (has_broken) {
     write(root / "dog/broken.png", "no image");
-    list += "images/dog/broken.png,masks/0.png,dog,0.5\n";
+    list += "images/dog/broken.png,masks/0.png,dog,0.5,g0\n";
   }
   json parameters = {{"path", root.string()}, {"image", nullptr},  {"target", nullptr},
                      {"mask", nullptr},       {"size", nullptr},   {"classes", nullptr},
-                     {"fit", nullptr},        {"broken", nullptr}, {"ignore_index", nullptr}};
+                     {"fit", nullptr},        {"broken", nullptr}, {"ignore_index", nullptr},
+                     {"group", nullptr}};
   if (has_list) {
     write(drawing.folder / "images.csv", list);
     parameters["path"] = (drawing.folder / "images.csv").string();
     if (has_masks)
       parameters["mask"] = "mask";
+    if (dice.chance(25))
+      parameters["group"] = "group";
     if (has_masks && dice.chance(40))
       parameters["ignore_index"] = 2;
     if (!has_masks || dice.chance(30))

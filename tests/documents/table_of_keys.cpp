@@ -64,6 +64,7 @@ const std::vector<KeyReason>& seldom() {
       {"data/images:classes*", "the order of the classes, which a measure need not show"},
       {"data/images:fit", "images may have the proportions of the size"},
       {"data/images:ignore_index", "no mask need have the value"},
+      {"data/images:group", "a split at random does not look at groups"},
       {"data/images:image", "may name the column that is taken anyway"},
       {"data/idx:labels", "may name the file that is taken anyway"},
       {"data/idx:classes*", "labels are classes without it"},

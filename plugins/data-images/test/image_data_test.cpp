@@ -4,6 +4,7 @@
 #include <treadle/core/data/abilities/data_notes.h>
 #include <treadle/core/data/abilities/source_columns.h>
 #include <treadle/core/data/abilities/source_hash.h>
+#include <treadle/core/data/group_names.h>
 #include <treadle/testing/data/data_contract.h>
 
 #include "image_fixture.h"
@@ -204,6 +205,27 @@ TEST_F(ImageLists, HaveTheTargetInTheirLastOtherColumn) {
   EXPECT_EQ(data->spec().targets.at(0).name, "label");
 }
 
+TEST_F(ImageLists, HaveGroupsWithTheNumbersOfTheTraining) {
+  put_five("images");
+  write("list.csv",
+        "path,patient,label\nimages/dogs/x.png,p7,a\nimages/cats/a.png,p3,b\nimages/cats/"
+        "b.png,p7,b\n");
+  write("later.csv", "path,patient,label\nimages/dogs/x.png,p9,a\nimages/cats/a.png,p3,b\n");
+  Json parameters = list();
+  parameters["group"] = "patient";
+  const auto training = open(parameters);
+  EXPECT_EQ(values(rows(*training).groups()), (std::vector<double>{0, 1, 0}));
+  EXPECT_EQ(training->ask<GroupNames>()->name_of(1), "p3");
+  EXPECT_EQ(open(list())->ask<GroupNames>(), nullptr);
+  EXPECT_NE(training->content_hash(), open(list())->content_hash());
+  parameters["path"] = file("later.csv").string();
+
+  const auto later = open_later(Purpose::kEvaluate, *training, parameters);
+
+  EXPECT_EQ(values(rows(*later).groups()), (std::vector<double>{2, 1}));
+  EXPECT_EQ(later->ask<GroupNames>()->name_of(2), "p9");
+}
+
 TEST_F(ImageLists, RefuseParametersWithoutEffect) {
   put_five();
   write("list.csv", "path,x\nset/dogs/x.png,1.5\n");
@@ -357,17 +379,17 @@ DataCase images_case(std::string name, const Json& parameters) {
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(Images, DataContract,
-                         ::testing::Values(images_case("Classes", {{"target", "label"}}),
-                                           images_case("Numbers",
-                                                       {{"target", {"x", "y"}}, {"cache", 5000}}),
-                                           images_case("Masks", {{"mask", "mask"}, {"cache", 0}}),
-                                           images_case("ClassesAndMasks", {{"target", "label"},
-                                                                           {"mask", "mask"},
-                                                                           {"size", {12, 9}},
-                                                                           {"fit", "pad"},
-                                                                           {"ignore_index", 255}})),
-                         CaseName());
+INSTANTIATE_TEST_SUITE_P(
+    Images, DataContract,
+    ::testing::Values(images_case("Classes", {{"target", "label"}, {"group", "x"}}),
+                      images_case("Numbers", {{"target", {"x", "y"}}, {"cache", 5000}}),
+                      images_case("Masks", {{"mask", "mask"}, {"cache", 0}}),
+                      images_case("ClassesAndMasks", {{"target", "label"},
+                                                      {"mask", "mask"},
+                                                      {"size", {12, 9}},
+                                                      {"fit", "pad"},
+                                                      {"ignore_index", 255}})),
+    CaseName());
 
 }  // namespace
 }  // namespace treadle::testing
