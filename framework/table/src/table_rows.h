@@ -118,7 +118,7 @@ class TableRows final : public RowSink {
   const std::vector<std::string>& names_;
   const TableDescription* const known_;
   std::vector<FieldReader> fields_;
-  std::vector<const DateFormat*> date_formats_;  // per column
+  std::vector<const DateFormat*> date_formats_;             // per column
   std::vector<std::pair<FieldReader, FieldReader>> twice_;  // per column, where it has two uses
   // Per feature: the calendar's parts that a date becomes, and how many numbers that are.
   std::vector<std::vector<const CalendarFeature*>> calendars_;
