@@ -10,8 +10,8 @@
 
 #include <treadle/base/config.h>
 #include <treadle/base/error.h>
-#include <treadle/base/random.h>
 #include <treadle/base/problem.h>
+#include <treadle/base/random.h>
 #include <treadle/core/data/chunked_stream.h>
 #include <treadle/core/data/data_provider.h>
 
