@@ -13,7 +13,7 @@
 #include <treadle/table/number_text.h>
 #include <treadle/table/table_data.h>
 
-#include "label_dictionary.h"
+#include "values/label_dictionary.h"
 
 namespace treadle::table {
 namespace {

@@ -16,8 +16,8 @@
 
 #include <treadle/table/table_source.h>
 
-#include "row_positions.h"
 #include "table_layout.h"
+#include "values/row_positions.h"
 
 /// The abilities of TableData, which it offers as objects beside itself.
 namespace treadle::table {

@@ -11,9 +11,9 @@
 #include <treadle/table/table_options.h>
 #include <treadle/table/table_source.h>
 
-#include "parsed_rows.h"
 #include "table_layout.h"
 #include "table_rows.h"
+#include "values/parsed_rows.h"
 
 namespace treadle::table {
 

@@ -18,8 +18,8 @@
 #include <treadle/table/table_source.h>
 
 #include "cell_use.h"
-#include "parsed_rows.h"
 #include "table_layout.h"
+#include "values/parsed_rows.h"
 
 namespace treadle::table {
 

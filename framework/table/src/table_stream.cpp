@@ -9,8 +9,8 @@
 #include <treadle/base/hash.h>
 #include <treadle/core/data/chunked_stream.h>
 
-#include "rows_hash.h"
 #include "table_reader.h"
+#include "values/rows_hash.h"
 
 namespace treadle::table {
 namespace {

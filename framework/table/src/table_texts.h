@@ -5,7 +5,7 @@
 
 #include <treadle/table/table_source.h>
 
-#include "row_positions.h"
+#include "values/row_positions.h"
 
 namespace treadle::table {
 

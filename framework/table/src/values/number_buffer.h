@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "growing_buffer.h"
+#include "values/growing_buffer.h"
 
 namespace treadle::table {
 

@@ -1,4 +1,4 @@
-#include "label_dictionary.h"
+#include "values/label_dictionary.h"
 
 #include <algorithm>
 #include <cstddef>

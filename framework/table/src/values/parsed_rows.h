@@ -7,10 +7,10 @@
 
 #include <treadle/core/data/target_spec.h>
 
-#include "growing_buffer.h"
-#include "label_dictionary.h"
-#include "number_buffer.h"
-#include "row_positions.h"
+#include "values/growing_buffer.h"
+#include "values/label_dictionary.h"
+#include "values/number_buffer.h"
+#include "values/row_positions.h"
 
 namespace treadle::table {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "parsed_rows.h"
+#include "values/parsed_rows.h"
 
 namespace treadle::table {
 

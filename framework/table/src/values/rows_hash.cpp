@@ -1,4 +1,4 @@
-#include "rows_hash.h"
+#include "values/rows_hash.h"
 
 #include <cstddef>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "number_buffer.h"
+#include "values/number_buffer.h"
 
 #include <algorithm>
 #include <utility>
