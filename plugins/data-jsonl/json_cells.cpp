@@ -1,9 +1,11 @@
 #include "json_cells.h"
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <treadle/base/json_words.h>
+#include <treadle/base/utf8.h>
 
 namespace treadle::jsonl {
 
@@ -140,6 +142,9 @@ bool JsonCells::parse_error(std::size_t position, const std::string&,
     if (found != std::string::npos && (end == "] " || reason.starts_with("parse error")))
       reason.erase(0, found + end.size());
   }
+  // Its excerpt of the line may be no UTF-8, or end within a character.
+  if (const std::optional<std::size_t> bad = first_bad_utf8(reason))
+    reason.resize(*bad);
   return fail("is no JSON object: column " + std::to_string(position) + ": " + reason);
 }
 
