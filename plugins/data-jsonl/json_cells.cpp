@@ -140,6 +140,12 @@ bool JsonCells::parse_error(std::size_t position, const std::string&,
     if (found != std::string::npos && (end == "] " || reason.starts_with("parse error")))
       reason.erase(0, found + end.size());
   }
+  // Its excerpt of the line may be no UTF-8, or have control characters.
+  if (const std::size_t excerpt = reason.find("; last read: "); excerpt != std::string::npos) {
+    const std::size_t expected = reason.rfind("; expected ");
+    const bool has_expected = expected != std::string::npos && expected > excerpt;
+    reason.erase(excerpt, has_expected ? expected - excerpt : std::string::npos);
+  }
   return fail("is no JSON object: column " + std::to_string(position) + ": " + reason);
 }
 
