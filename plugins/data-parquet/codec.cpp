@@ -20,6 +20,46 @@ constexpr int kZstdLevel = 3;  // the library's own
                " makes it " + std::to_string(actual));
 }
 
+// The length that begins with 4 bits of a token, and goes on where these are full.
+std::size_t lz4_length(ByteCursor& cursor, std::size_t nibble) {
+  std::size_t length = nibble;
+  for (std::uint8_t more = nibble == 15 ? 255 : 0; more == 255; length += more)
+    more = cursor.byte();
+  return length;
+}
+
+// A block of LZ4, as its lz4_Block_format.md has it: literals, then a copy of earlier bytes, which
+// may overlap with the bytes it produces.
+void decompress_lz4(std::string_view bytes, char* out, std::size_t size) {
+  ByteCursor cursor(bytes);
+  std::size_t done = 0;
+  while (cursor.left() > 0) {
+    const std::uint8_t token = cursor.byte();
+    const std::string_view literals = cursor.take(lz4_length(cursor, token >> 4));
+    if (literals.size() > size - done)
+      throw Damage("it should have " + std::to_string(size) + " bytes, but LZ4 makes it more");
+    std::copy(literals.begin(), literals.end(), out + done);
+    done += literals.size();
+    if (cursor.left() == 0)
+      break;  // the last sequence has literals alone
+    const std::size_t distance = cursor.fixed<std::uint16_t>();
+    const std::size_t length = lz4_length(cursor, token & 15) + 4;
+    if (distance == 0 || distance > done)
+      throw Damage("it is damaged: LZ4 copies from before its beginning");
+    if (length > size - done)
+      throw Damage("it should have " + std::to_string(size) + " bytes, but LZ4 makes it more");
+    if (distance >= length) {
+      std::copy_n(out + done - distance, length, out + done);
+    } else {
+      for (std::size_t i = 0; i < length; ++i)
+        out[done + i] = out[done + i - distance];
+    }
+    done += length;
+  }
+  if (done != size)
+    fail_for_size(Codec::kLz4Raw, size, done);
+}
+
 }  // namespace
 
 struct Compressor::State {
@@ -45,6 +85,7 @@ void Compressor::check(Codec codec) {
     case Codec::kSnappy:
     case Codec::kGzip:
     case Codec::kZstd:
+    case Codec::kLz4Raw:
       return;
     default:
       throw Damage("it is compressed with " + name_of(codec) +
@@ -78,6 +119,12 @@ void Compressor::check_ratio(Codec codec, std::string_view bytes, std::size_t si
       }
       return;
     }
+    case Codec::kLz4Raw:
+      // A byte makes a match 255 longer.
+      if (size / 256 > bytes.size())
+        throw Damage("it should have " + std::to_string(size) + " bytes, more than LZ4 makes of " +
+                     std::to_string(bytes.size()));
+      return;
     case Codec::kGzip:
       // DEFLATE's ratio is 1032 at most.
       if (size / 1033 > bytes.size())
@@ -121,6 +168,8 @@ void Compressor::decompress(Codec codec, std::string_view bytes, char* out, std:
     }
     case Codec::kGzip:
       return gunzip(bytes, out, size);
+    case Codec::kLz4Raw:
+      return decompress_lz4(bytes, out, size);
     default:
       check(codec);
   }

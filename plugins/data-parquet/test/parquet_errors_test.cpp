@@ -100,6 +100,21 @@ TEST(ParquetErrors, ComeFromPagesThatWouldExplode) {
       "x.parquet: column \"x\", row group 0, page 0: it has 2000000000 bytes; at most 200000000 "
       "are supported");
 
+  file.codec = Codec::kLz4Raw;
+  file.pages[0] = {"0123456789", 50'000'000, Encoding::kPlain, PageType::kData, 200'000};
+  EXPECT_EQ(
+      values_or_error(file.bytes()),
+      "x.parquet: column \"x\", row group 0, page 0: it should have 200000 bytes, more than LZ4 "
+      "makes of 10");
+  file.pages[0] = {
+      "\x14"
+      "a\x02\x00"s,
+      2, Encoding::kPlain, PageType::kData, 8};
+  EXPECT_EQ(
+      values_or_error(file.bytes()),
+      "x.parquet: column \"x\", row group 0, page 0: it is damaged: LZ4 copies from before its "
+      "beginning");
+
   file.codec = Codec::kGzip;
   file.pages[0] = {"0123456789", 50'000'000, Encoding::kPlain, PageType::kData, 200'000};
   EXPECT_EQ(values_or_error(file.bytes()),

@@ -50,7 +50,7 @@ async function write_by_duckdb(connection, file, { rows, codec, version, group, 
 const duckdb_files = (rows) => {
   const files = []
   for (const version of ['v1', 'v2'])
-    for (const codec of ['uncompressed', 'snappy', 'gzip', 'zstd'])
+    for (const codec of ['uncompressed', 'snappy', 'gzip', 'zstd', 'lz4_raw'])
       files.push([`duckdb-${version}-${codec}`, { rows, codec, version, group: 122880, nulls: codec === 'snappy' ? 'none' : 'some' }])
   files.push(['duckdb-groups', { rows: rows * 3, codec: 'zstd', version: 'v2', group: 2048, nulls: 'runs' }])
   files.push(['duckdb-groups-v1', { rows: rows * 3, codec: 'snappy', version: 'v1', group: 2048, nulls: 'runs' }])

@@ -5,7 +5,7 @@ import { load_writers, write_files } from './files.mjs'
 
 const here = path.dirname(new URL(import.meta.url).pathname)
 const { connection, hyparquet } = await load_writers(process.argv[2])
-const wanted = new Set(['duckdb-v1-zstd', 'duckdb-v2-gzip', 'duckdb-v2-snappy', 'duckdb-nulls-v2', 'duckdb-no-row',
+const wanted = new Set(['duckdb-v1-zstd', 'duckdb-v1-lz4_raw', 'duckdb-v2-gzip', 'duckdb-v2-snappy', 'duckdb-nulls-v2', 'duckdb-no-row',
   'hyparquet-snappy-some', 'hyparquet-gzip-none', 'hyparquet-uncompressed-runs', 'hyparquet-groups', 'hyparquet-pages'])
 const files = await write_files({ connection, hyparquet, folder: here, rows: 60, wanted: (name) => wanted.has(name) })
 for (const [name, values] of files)
