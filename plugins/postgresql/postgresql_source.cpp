@@ -19,7 +19,7 @@ using table::RowSink;
 
 constexpr std::int64_t kExactIntegers = std::int64_t{1} << 53;  // in a double
 // The name of a server that was never there may be wrong.
-constexpr Patience::Duration kUnknownServerPatience{5};
+constexpr Patience::Duration kUnknownServerPatience{0.5};
 constexpr const char* kBatch = "FETCH FORWARD 4096 FROM treadle_rows";
 
 /// Takes rows for their hash alone.
