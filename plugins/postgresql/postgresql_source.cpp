@@ -18,6 +18,8 @@ namespace {
 using table::RowSink;
 
 constexpr std::int64_t kExactIntegers = std::int64_t{1} << 53;  // in a double
+// The name of a server that was never there may be wrong.
+constexpr Patience::Duration kUnknownServerPatience{0.5};
 constexpr const char* kBatch = "FETCH FORWARD 4096 FROM treadle_rows";
 
 /// Takes rows for their hash alone.
@@ -59,11 +61,13 @@ PostgresqlSource::PostgresqlSource(PostgresqlQuery query,
 // Whatever fails in a database that is read is a mistake of the data.
 template <typename Work>
 void PostgresqlSource::patiently(Work&& work) {
-  Patience patience(kServerPatience, kLongestServerWait);
+  const bool is_known = was_there_ || (result_ != nullptr && result_->digest());
+  Patience patience(is_known ? kServerPatience : kUnknownServerPatience, kLongestServerWait);
   for (;;) {
     try {
       try {
         connection_.connect(patience);
+        was_there_ = true;
         return work();
       } catch (const PostgresqlConnection::Unavailable& now) {
         connection_.wait_or_fail(patience, now);

@@ -82,6 +82,7 @@ class PostgresqlSource final : public table::TableSource {
   int next_ = 0;   // of the batch
   int count_ = 0;  // of the batch
   bool is_reading_ = false;
+  bool was_there_ = false;
 };
 
 }  // namespace treadle::postgresql
