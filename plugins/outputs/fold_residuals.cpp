@@ -17,8 +17,9 @@
 #include <treadle/base/error.h>
 
 // Selection in K sorted sequences, prediction k + residual j of fold k. Rounding keeps them sorted,
-// so every comparison is one of the very sums. What is left of each sequence is a range; a sum out of
-// the longest range splits all of them by binary search, and the side without the wanted place goes.
+// so every comparison is one of the very sums. What is left of each sequence is a range; a sum out
+// of the longest range splits all of them by binary search, and the side without the wanted place
+// goes.
 
 namespace treadle::outputs {
 namespace {
@@ -58,10 +59,10 @@ double nth_of(std::vector<Sequence>& sequences, std::int64_t before) {
     // where they are not.
     const std::int64_t length = longest->end - longest->begin;
     const std::int64_t ahead =
-        step % 3 == 2 ? length / 2
-                      : static_cast<std::int64_t>(static_cast<double>(length) *
-                                                  (static_cast<double>(before) /
-                                                   static_cast<double>(left)));
+        step % 3 == 2
+            ? length / 2
+            : static_cast<std::int64_t>(static_cast<double>(length) *
+                                        (static_cast<double>(before) / static_cast<double>(left)));
     const double pivot = longest->at(longest->begin + std::min(ahead, length - 1));
     std::int64_t less = 0;
     for (const Sequence& one : sequences)
@@ -158,12 +159,13 @@ FoldResiduals FoldResiduals::from_state(const StateDict& state, std::int64_t col
     residuals.sizes_.assign(size, size + sizes.numel());
   }
   const std::vector<std::int64_t>& all = residuals.sizes_;
-  const bool fits = residuals.sorted_.dim() == 2 && residuals.columns() == columns &&
-                    !all.empty() && *std::min_element(all.begin(), all.end()) >= 0 &&
-                    std::accumulate(all.begin(), all.end(), std::int64_t{0}) ==
-                        residuals.sorted_.size(1);
+  const bool fits =
+      residuals.sorted_.dim() == 2 && residuals.columns() == columns && !all.empty() &&
+      *std::min_element(all.begin(), all.end()) >= 0 &&
+      std::accumulate(all.begin(), all.end(), std::int64_t{0}) == residuals.sorted_.size(1);
   if (!fits)
-    throw StorageError("the residuals of \"conformal\" belong to another target, or to other folds");
+    throw StorageError(
+        "the residuals of \"conformal\" belong to another target, or to other folds");
   residuals.count();
   return residuals;
 }

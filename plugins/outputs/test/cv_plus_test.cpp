@@ -150,19 +150,18 @@ TEST(CvPlus, HasResidualsOfItsOwnForEachNumberOfATarget) {
 }
 
 TEST(CvPlus, LeavesRowsOfItsFoldsAsTheyAre) {
-  const auto stage = learned_from({{"coverage", 0.6}}, number_target(1),
-                                  at::zeros({8, 1}, at::kDouble), at::ones({8, 1}, at::kDouble),
-                                  at::arange(8, at::kLong).remainder(2));
-  const Prediction after =
-      stage->apply({TargetKind::kNumbers, at::zeros({3, 1}, at::kDouble)}, {});
+  const auto stage =
+      learned_from({{"coverage", 0.6}}, number_target(1), at::zeros({8, 1}, at::kDouble),
+                   at::ones({8, 1}, at::kDouble), at::arange(8, at::kLong).remainder(2));
+  const Prediction after = stage->apply({TargetKind::kNumbers, at::zeros({3, 1}, at::kDouble)}, {});
 
   EXPECT_THAT(after.extras, ::testing::IsEmpty());
 }
 
 TEST(CvPlus, RefusesModelsOfOtherFolds) {
-  const auto stage = learned_from({{"coverage", 0.6}}, number_target(1),
-                                  at::zeros({8, 1}, at::kDouble), at::ones({8, 1}, at::kDouble),
-                                  at::arange(8, at::kLong).remainder(2));
+  const auto stage =
+      learned_from({{"coverage", 0.6}}, number_target(1), at::zeros({8, 1}, at::kDouble),
+                   at::ones({8, 1}, at::kDouble), at::arange(8, at::kLong).remainder(2));
   try {
     interval_of(*stage, at::zeros({3, 1, 1}, at::kDouble));
     FAIL();

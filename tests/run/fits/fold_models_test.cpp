@@ -1,5 +1,4 @@
 // Outputs that predict with the models of all folds: conformal intervals by CV+.
-#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -124,7 +123,8 @@ TEST(FoldModels, AreMeasuredOnTestRowsAlone) {
   const RunOutcome run =
       run_workflow(runtime, runtime.resolve(with_folds(table)), workspace.options());
   const RunOutcome split = run_workflow(
-      runtime, runtime.resolve(with_folds(table, {{"outputs", {{"conformal", {{"method", nullptr}}}}}})),
+      runtime,
+      runtime.resolve(with_folds(table, {{"outputs", {{"conformal", {{"method", nullptr}}}}}})),
       workspace.options());
   ASSERT_TRUE(run.result.training.test);
   const std::vector<MetricValue>& tested = run.result.training.test->metrics;
@@ -132,7 +132,8 @@ TEST(FoldModels, AreMeasuredOnTestRowsAlone) {
   EXPECT_EQ(run.result.outputs->not_evaluated.size(), 4U);
   EXPECT_TRUE(std::isnan(value_of(run.result.cross_validation->mean_metrics, "interval_coverage")));
   EXPECT_NEAR(value_of(tested, "interval_coverage"), 0.9, 0.08);
-  EXPECT_EQ(read_file(run.folder / "model.safetensors"), read_file(split.folder / "model.safetensors"));
+  EXPECT_EQ(read_file(run.folder / "model.safetensors"),
+            read_file(split.folder / "model.safetensors"));
   EXPECT_EQ(value_of(tested, "rmse"), value_of(split.result.training.test->metrics, "rmse"));
   // The same rows from a file, by the models as they were saved: those that no fold validated.
   std::vector<bool> is_validated(400, false);
@@ -161,14 +162,13 @@ TEST(FoldModels, AreMeasuredOnTestRowsAlone) {
 TEST(FoldModels, OfAStoppedAndResumedRunHaveTheBitsOfAWholeOne) {
   const Runtime runtime;
   const Workspace workspace;
-  const json document = with_folds(sums(workspace.folder(), 120));
+  const json document = with_folds(sums(workspace.folder(), 120), {{"training", {{"epochs", 30}}}});
   const RunOutcome whole = run_workflow(runtime, runtime.resolve(document), workspace.options());
   std::stop_source stop;
   RunOptions stopping = workspace.options();
   stopping.stop = stop.get_token();
-  std::atomic<int> steps = 0;
-  stopping.hooks.on_step = [&](const FitId&, const StepProgress&) {
-    if (++steps == 70)  // the first folds are done
+  stopping.hooks.on_epoch = [&](const FitId& fit, const EpochSummary& epoch) {
+    if (fit.path() == "fold-2" && epoch.epoch == 2)  // the first fold is done
       stop.request_stop();
   };
   EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), stopping), Interrupted);
@@ -224,13 +224,15 @@ TEST(FoldModels, AreRefusedBeforeTheTrainingWhereTheyCannotCoverTheRows) {
     return refusal_of(runtime, document);
   };
 
-  EXPECT_THAT(refusal({{"use", "hold_out"}}), HasSubstr("expected 2 folds or more, got 1 of \"hold_out\""));
+  EXPECT_THAT(refusal({{"use", "hold_out"}}),
+              HasSubstr("expected 2 folds or more, got 1 of \"hold_out\""));
   EXPECT_THAT(refusal({{"use", "k_fold"}, {"refit", false}}), HasSubstr("\"refit\": true"));
   EXPECT_THAT(refusal({{"use", "repeated"}, {"repeats", 2}}), HasSubstr("rows in several"));
   EXPECT_THAT(refusal({{"use", "walk_forward"}, {"test_size", 0.2}}), HasSubstr("rows in none"));
   EXPECT_EQ(refusal({{"use", "k_fold"}}), "");
   json searching = with_folds(table);
-  searching["search"] = {{"space", {{"optimizer.learning_rate", {{"log_uniform", {0.01, 0.1}}}}}}};
+  searching["search"] = {{"space", {{"optimizer.learning_rate", {{"log_uniform", {0.01, 0.1}}}}}},
+                         {"trials", 2}};
   EXPECT_THAT(refusal_of(runtime, searching), HasSubstr("which a search does not keep"));
 }
 
