@@ -1,5 +1,4 @@
 // Outputs that predict with the models of all folds: conformal intervals by CV+.
-#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -163,14 +162,13 @@ TEST(FoldModels, AreMeasuredOnTestRowsAlone) {
 TEST(FoldModels, OfAStoppedAndResumedRunHaveTheBitsOfAWholeOne) {
   const Runtime runtime;
   const Workspace workspace;
-  const json document = with_folds(sums(workspace.folder(), 120));
+  const json document = with_folds(sums(workspace.folder(), 120), {{"training", {{"epochs", 30}}}});
   const RunOutcome whole = run_workflow(runtime, runtime.resolve(document), workspace.options());
   std::stop_source stop;
   RunOptions stopping = workspace.options();
   stopping.stop = stop.get_token();
-  std::atomic<int> steps = 0;
-  stopping.hooks.on_step = [&](const FitId&, const StepProgress&) {
-    if (++steps == 70)  // the first folds are done
+  stopping.hooks.on_epoch = [&](const FitId& fit, const EpochSummary& epoch) {
+    if (fit.path() == "fold-2" && epoch.epoch == 2)  // the first fold is done
       stop.request_stop();
   };
   EXPECT_THROW(run_workflow(runtime, runtime.resolve(document), stopping), Interrupted);
@@ -233,7 +231,8 @@ TEST(FoldModels, AreRefusedBeforeTheTrainingWhereTheyCannotCoverTheRows) {
   EXPECT_THAT(refusal({{"use", "walk_forward"}, {"test_size", 0.2}}), HasSubstr("rows in none"));
   EXPECT_EQ(refusal({{"use", "k_fold"}}), "");
   json searching = with_folds(table);
-  searching["search"] = {{"space", {{"optimizer.learning_rate", {{"log_uniform", {0.01, 0.1}}}}}}};
+  searching["search"] = {{"space", {{"optimizer.learning_rate", {{"log_uniform", {0.01, 0.1}}}}}},
+                         {"trials", 2}};
   EXPECT_THAT(refusal_of(runtime, searching), HasSubstr("which a search does not keep"));
 }
 
