@@ -16,7 +16,7 @@ std::unique_ptr<treadle::TableWriter> make(const std::filesystem::path& folder) 
   return plugin.make<treadle::TableWriter>("@name@", {{"path", (folder / "table.md").string()}});
 }
 
-// What every writer keeps.
+// The contract of every writer.
 INSTANTIATE_TEST_SUITE_P(@Name@, WriterContract, ::testing::Values(WriterCase{"File", make}),
                          CaseName());
 

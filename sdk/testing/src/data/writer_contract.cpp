@@ -38,7 +38,7 @@ std::string files_in(const fs::path& folder) {
   return all;
 }
 
-/// What the claims share.
+/// Shared by the claims.
 class WriterClaims : public ::testing::WithParamInterface<WriterCase> {
  protected:
   using Columns = std::vector<TableWriter::Column>;

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file of fields, in memory until it is complete. What a wrong one does otherwise it overrides.
+/// A file of fields, in memory until it is complete. A wrong one overrides its own mistake.
 class Lines : public TableWriter {
  public:
   explicit Lines(const fs::path& folder) : path_(folder / "table.csv") {}

@@ -137,7 +137,7 @@ nlohmann::json read_by(const Runtime& runtime, const std::string& name,
   return other;
 }
 
-/// What the parameter that names the source is set to: a file by its whole path, as a document's
+/// The value for the parameter that names the source: a file by its whole path, as a document's
 /// is.
 std::string source_text(const nlohmann::json& schema, const std::string& data) {
   const nlohmann::json& parameter =

@@ -9,7 +9,7 @@
 #include <treadle/testing/component/case_name.h>
 #include <treadle/testing/component/contract_suite.h>
 
-/// What every TableWriter must keep. Include in one source file of a test program:
+/// The contract of every TableWriter. Include in one source file of a test program:
 ///
 ///     INSTANTIATE_TEST_SUITE_P(Writers, WriterContract, ::testing::Values(
 ///         WriterCase{"Jsonl", [](const std::filesystem::path& folder) {
@@ -20,9 +20,9 @@ namespace treadle::testing {
 struct WriterCase {
   std::string name;
   /// A new object each time, of the one place that belongs to `folder`, which exists; it replaces
-  /// what is there.
+  /// the table before.
   std::function<std::unique_ptr<TableWriter>(const std::filesystem::path& folder)> make;
-  /// All that there is at the place, in whatever form; equal only where it is the same table. By
+  /// All content of the place, in whatever form; equal only where it is the same table. By
   /// default the names and bytes of the folder's files.
   std::function<std::string(const std::filesystem::path& folder)> contents = {};
 };
