@@ -1,6 +1,8 @@
 // Predictions and tables of runs to where people want them, and data from elsewhere than the run's.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -112,6 +114,36 @@ TEST_F(TableOutputs, TheEndingOfAFileChoosesItsWriter) {
     const std::string probability = line.substr(line.rfind(',') + 1);
     EXPECT_EQ(std::stof(probability), rows[row][4].get<float>()) << line;
   }
+}
+
+// To each format and back: the inputs are kept beside the predictions, as texts.
+TEST_F(TableOutputs, AModelPredictsFromATableOfAnyFormat) {
+  const Predictor predictor = Predictor::load(runtime_, trained());
+  predictor.predict_file(file("data.csv"), file("expected.csv"));
+  const std::string expected = read_file(file("expected.csv"));
+  const auto is_there = [&](const std::string& writer) {
+    const std::vector<std::string> names = runtime_.registry().names<TableWriter>();
+    return std::find(names.begin(), names.end(), writer) != names.end();
+  };
+  std::map<std::string, std::string> sources{{"csv", file("kept.csv")}};
+  for (const std::string format : {"jsonl", "parquet"}) {
+    if (is_there(format))
+      sources[format] = file("kept." + format);
+  }
+  for (const auto& [format, source] : sources) {
+    predictor.predict_file(file("data.csv"), source, {"x", "kind"});
+    predictor.predict_file(source, file("again.csv"));
+    EXPECT_EQ(read_file(file("again.csv")), expected) << format;
+    EXPECT_EQ(predictor.evaluate_file(source).metrics.at(0).value,
+              predictor.evaluate_file(file("data.csv")).metrics.at(0).value)
+        << format;
+  }
+  if (!is_there("sqlite"))
+    return;
+  predictor.predict_file(file("data.csv"), file("kept.db"), {"x"});
+  const Json table{{"use", "sqlite"}, {"path", file("kept.db")}, {"table", "predictions"}};
+  predictor.predict_file(table.dump(), file("again.csv"));
+  EXPECT_EQ(read_file(file("again.csv")), expected) << "sqlite";
 }
 
 TEST_F(TableOutputs, AWriterMayBeNamed) {
