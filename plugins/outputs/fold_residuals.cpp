@@ -17,7 +17,7 @@
 #include <treadle/base/error.h>
 
 // Selection in K sorted sequences, prediction k + residual j of fold k. Rounding keeps them sorted,
-// so every comparison is one of the very sums. What is left of each sequence is a range; a sum out
+// so every comparison is one of the very sums. The rest of each sequence is a range; a sum out
 // of the longest range splits all of them by binary search, and the side without the wanted place
 // goes.
 
@@ -32,7 +32,7 @@ struct Sequence {
   std::int64_t end = 0;
 
   double at(std::int64_t place) const { return offset + residuals[place]; }
-  /// The first place of what is left whose sum is not less than `value`, or is more.
+  /// The first place left with a sum of at least `value`, or of more.
   std::int64_t first_not_less(double value) const {
     return std::partition_point(residuals + begin, residuals + end,
                                 [&](double residual) { return offset + residual < value; }) -
