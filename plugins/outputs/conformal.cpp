@@ -91,17 +91,17 @@ Conformal::Conformal(const Config& config)
 void Conformal::do_start(const TargetSpec& target) {
   expect_kind("conformal", {TargetKind::kClasses, TargetKind::kNumbers}, target);
   const bool is_classes = target.kind == TargetKind::kClasses;
+  if (method_ == Method::kCvPlus && is_classes) {
+    throw DataError("output \"conformal\": the target " + quote_text(target.name) +
+                    " has classes, and \"cv+\" makes intervals around numbers; set \"method\" to "
+                    "\"split\"");
+  }
   const bool scores_classes = score_ == Score::kAps || score_ == Score::kLac;
   const bool scores_numbers = score_ == Score::kResidual || score_ == Score::kQuantiles;
   if (is_classes ? scores_numbers : scores_classes) {
     throw DataError("output \"conformal\": the target " + quote_text(target.name) + " has " +
                     std::string(name_of(target.kind)) + ", for which \"score\" is " +
                     (is_classes ? "\"aps\" or \"lac\"" : "\"residual\" or \"quantiles\""));
-  }
-  if (method_ == Method::kCvPlus && is_classes) {
-    throw DataError("output \"conformal\": the target " + quote_text(target.name) +
-                    " has classes, and \"cv+\" makes intervals around numbers; set \"method\" to "
-                    "\"split\"");
   }
   if (by_ == By::kClass && !is_classes) {
     throw DataError("output \"conformal\": the target " + quote_text(target.name) +

@@ -32,7 +32,7 @@ struct Sequence {
   std::int64_t end = 0;
 
   double at(std::int64_t place) const { return offset + residuals[place]; }
-  /// The first place of the rest whose sum is not less than `value`, or is more.
+  /// The first place left with a sum of at least `value`, or of more.
   std::int64_t first_not_less(double value) const {
     return std::partition_point(residuals + begin, residuals + end,
                                 [&](double residual) { return offset + residual < value; }) -

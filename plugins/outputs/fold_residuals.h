@@ -9,10 +9,9 @@
 
 namespace treadle::outputs {
 
-/// Absolute residuals of held-out rows, by the fold whose model predicted each row: what the
-/// jackknife+ and CV+ keep of the training (R. F. Barber, E. J. Candes, A. Ramdas,
-/// R. J. Tibshirani, "Predictive inference with the jackknife+", 2021). M columns: a position and a
-/// number of the target each.
+/// Absolute residuals of held-out rows, by the fold whose model predicted each row: the memory of
+/// the jackknife+ and CV+ (R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani, "Predictive
+/// inference with the jackknife+", 2021). M columns: a position and a number of the target each.
 ///
 /// Const functions may be called from several threads.
 class FoldResiduals {
