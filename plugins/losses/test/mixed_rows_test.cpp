@@ -22,26 +22,27 @@
 namespace treadle::testing {
 namespace {
 
-constexpr std::int64_t kRows = 7;
+constexpr std::int64_t kMixedRows = 7;
 
 /// One target of each kind, with values.
 std::vector<std::pair<TargetSpec, at::Tensor>> targets_of_each_kind() {
   const std::vector<std::string> names{"a", "b", "c"};
-  return {{class_target("kind", names), at::randint(0, 3, {kRows}, at::kLong)},
-          {class_target("side", {"left", "right"}), at::randint(0, 2, {kRows}, at::kLong)},
-          {class_target("mask", names, {4, 5}), at::randint(0, 3, {kRows, 4, 5}, at::kLong)},
-          {number_target("price", 2), at::rand({kRows, 2}, at::kDouble)},
-          {number_target("count"), at::randint(0, 9, {kRows, 1}, at::kDouble)},
-          {{"tags", TargetKind::kLabels, {3}, names}, at::randint(0, 2, {kRows, 3}, at::kDouble)},
-          {{"soft", TargetKind::kDistribution, {3}, names},
-           at::rand({kRows, 3}, at::kDouble).softmax(1)}};
+  return {
+      {class_target("kind", names), at::randint(0, 3, {kMixedRows}, at::kLong)},
+      {class_target("side", {"left", "right"}), at::randint(0, 2, {kMixedRows}, at::kLong)},
+      {class_target("mask", names, {4, 5}), at::randint(0, 3, {kMixedRows, 4, 5}, at::kLong)},
+      {number_target("price", 2), at::rand({kMixedRows, 2}, at::kDouble)},
+      {number_target("count"), at::randint(0, 9, {kMixedRows, 1}, at::kDouble)},
+      {{"tags", TargetKind::kLabels, {3}, names}, at::randint(0, 2, {kMixedRows, 3}, at::kDouble)},
+      {{"soft", TargetKind::kDistribution, {3}, names},
+       at::rand({kMixedRows, 3}, at::kDouble).softmax(1)}};
 }
 
 std::vector<at::Tensor> outputs_for_rows(const Objective& objective) {
   std::vector<at::Tensor> outputs;
   for (const OutputSpec& output : objective.outputs()) {
     std::vector<std::int64_t> sizes = output.shape;
-    sizes.insert(sizes.begin(), kRows);
+    sizes.insert(sizes.begin(), kMixedRows);
     outputs.push_back(at::randn(sizes, at::kDouble));
   }
   return outputs;
@@ -89,11 +90,11 @@ TEST(MixedRows, HaveTheMixtureOfTwoLossesForEachLossThatAddsUp) {
       const std::vector<at::Tensor> outputs = outputs_for_rows(*objective);
       Batch own;
       own.targets = own.original_targets = {values};
-      own.rows = at::arange(kRows);
+      own.rows = at::arange(kMixedRows);
       Batch partners = own;
       partners.targets = {values.roll(1, 0)};
       Batch mixed = own;
-      mixed.mixture.shares = at::full({kRows}, 0.3, at::kDouble);
+      mixed.mixture.shares = at::full({kMixedRows}, 0.3, at::kDouble);
       mixed.mixture.partners = own.rows.roll(1, 0);
       mixed.look_up_partners(at::kDouble);
       if (!loss->is_additive()) {
