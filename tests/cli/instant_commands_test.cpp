@@ -86,7 +86,8 @@ TEST_F(InstantCommands, UsageErrorsAreOneSentenceAndExitCode2) {
       {{"rnu", "x.json"}, "there is no command \"rnu\"; did you mean \"run\"?"},
       {{"check", "x.json", "--jsn"}, "check has no option \"--jsn\"; did you mean \"--json\"?"},
       {{"run"}, "run expects DOCUMENT; usage: workflow-runner run DOCUMENT [OPTION…]"},
-      {{"predict", "runs/x", "new.csv"}, "predict needs --output OUT: the CSV file to write"},
+      {{"predict", "runs/x", "new.csv"},
+       "predict needs --output OUT: the file to write: CSV, or by its ending .jsonl, .parquet …"},
       {{}, "expects a command; see \"workflow-runner --help\""},
   };
   for (const auto& [words, sentence] : kCases) {

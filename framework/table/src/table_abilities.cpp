@@ -14,7 +14,9 @@ std::vector<std::vector<std::string>> TableTexts::do_texts(
 }
 
 std::string TableHash::do_source_hash() const {
-  std::string rows = make_()->hash() + " " + std::to_string(kept_->rows());
+  const std::unique_ptr<TableSource> source = make_();
+  source->columns();  // opens it
+  std::string rows = source->hash() + " " + std::to_string(kept_->rows());
   for (const auto& [row, position] : kept_->breaks())
     rows += " " + std::to_string(row) + ":" + std::to_string(position);
   return hash_text(rows);

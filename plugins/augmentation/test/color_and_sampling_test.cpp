@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/testing/support/batches.h>
+#include <treadle/testing/support/source_path.h>
 
 #include "affine_map.h"
 #include "color.h"
@@ -28,7 +29,7 @@ class ImageReference : public ::testing::Test {
  protected:
   static const nlohmann::json& reference() {
     static const nlohmann::json all = nlohmann::json::parse(
-        std::ifstream(std::string(TREADLE_PLUGIN_FOLDER) + "/test/image_reference.json"));
+        std::ifstream(testing::source_path(TREADLE_PLUGIN_FOLDER) / "test/image_reference.json"));
     return all;
   }
 

@@ -16,9 +16,11 @@
 #include <treadle/base/number.h>
 #include <treadle/base/path_words.h>
 #include <treadle/base/random.h>
+#include <treadle/base/system/patience.h>
 #include <treadle/base/system/processors.h>
 #include <treadle/base/time_text.h>
 #include <treadle/base/utf8.h>
+#include <treadle/base/version.h>
 #include <treadle/core/components/extra_state.h>
 #include <treadle/core/components/fit_id.h>
 #include <treadle/core/components/module_state.h>
@@ -127,6 +129,9 @@
 #include <treadle/plugin.h>
 #include <treadle/search/pruner.h>
 #include <treadle/search/search_space.h>
+#include <treadle/search/storage/boot_clock.h>
+#include <treadle/search/storage/local_disk.h>
+#include <treadle/search/storage/stored_text.h>
 #include <treadle/search/study_storage.h>
 #include <treadle/search/trial_order.h>
 #include <treadle/search/tuner.h>

@@ -66,6 +66,7 @@ constexpr std::pair<std::string_view, Maker> kMakers[] = {{"data", make<DataProv
                                                           {"callback", make<TrainingCallback>},
                                                           {"device", make<DeviceBackend>},
                                                           {"communicator", make<Communicator>},
+                                                          {"writer", make<TableWriter>},
                                                           {"observer", make<RunObserver>},
                                                           {"tuner", make<Tuner>},
                                                           {"pruner", make<Pruner>},
@@ -125,6 +126,8 @@ json parameters_of(const json& schema, const std::string& name) {
     parameters["times"] = 2;  // or one of two others, which a schema cannot say
   if (name == "byte_bpe")
     parameters["vocabulary_size"] = 300;  // or two files
+  if (schema.at("properties").contains("query"))
+    parameters["table"] = "rows";  // or a query with an order
   if (name == "grid_cat")
     parameters.update({{"grid", {2, 1, 1}}, {"positions", {{0, 0, 0}, {1, 0, 0}}}});
   return parameters;

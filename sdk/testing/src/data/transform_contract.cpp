@@ -83,8 +83,10 @@ class TransformClaims : public ::testing::WithParamInterface<TransformCase> {
     matrices.groups = number.remainder(3).mul(10);
     if (GetParam().images) {
       matrices.spec.inputs.push_back({"picture", {2, 6, 5}, {}, Role::kImage, dtype});
-      at::Tensor pictures = at::randn({kRows, 2, 6, 5}, at::kDouble);
-      pictures.slice(0, 40).add_(rest);
+      // Levels of colors are from 0 to 1.
+      at::Tensor pictures = at::rand({kRows, 2, 6, 5}, at::kDouble).mul(0.5);
+      if (rest != 0)
+        pictures.slice(0, 40).add_(0.5);
       matrices.inputs.push_back(pictures.to(dtype).contiguous());
     }
     return MatrixRows(std::move(matrices));

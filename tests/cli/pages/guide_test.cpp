@@ -280,7 +280,8 @@ TEST_F(Guide, NamesEveryComponentAndNoOther) {
   for (const char* optional :
        {"tokenizer sentencepiece", "communicator gloo", "communicator mpi",
         "model gradient_boosted_trees", "training boosting", "data sqlite", "writer sqlite",
-        "storage sqlite", "data postgresql", "writer postgresql", "storage postgresql"}) {
+        "storage sqlite", "data postgresql", "writer postgresql", "storage postgresql",
+        "data parquet", "writer parquet", "data images", "data idx"}) {
     if (offered.count(optional) == 0)
       named.erase(optional);
   }
