@@ -11,6 +11,7 @@
 #include <treadle/base/interfaces.h>
 #include <treadle/core/data/data_provider.h>
 #include <treadle/core/data/sampler.h>
+#include <treadle/core/data/table_writer.h>
 #include <treadle/core/data/sequence_provider.h>
 #include <treadle/core/data/tokenizer.h>
 #include <treadle/core/data/transform.h>
