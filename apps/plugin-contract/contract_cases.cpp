@@ -300,7 +300,10 @@ std::vector<SamplerCase> samplers() {
 /// With an image beside the table, which those of images need.
 std::vector<TransformCase> transforms() {
   return one_each<TransformCase, Transform>("TransformContract", "transform",
-                                            [](TransformCase& one) { one.images = true; });
+                                            [](TransformCase& one) {
+                                              one.images = true;
+                                              one.bytes_within = 4;  // colors are rounded
+                                            });
 }
 
 std::vector<SequenceCase> sequences() {

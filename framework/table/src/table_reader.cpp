@@ -58,7 +58,7 @@ Table TableBuilder::finish(std::int64_t rows) {
   finish_features(table);
   finish_targets(table);
   finish_weights(table);
-  if (parsed_.group_names.size() > 0) {
+  if (parsed_.groups.size() > 0) {
     const std::vector<std::int64_t> settled = parsed_.group_names.settle();
     for (std::size_t row = 0; row < parsed_.groups.size(); ++row)
       parsed_.groups.data()[row] = settled[static_cast<std::size_t>(parsed_.groups.data()[row])];

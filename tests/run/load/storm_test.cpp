@@ -11,8 +11,8 @@
 #include <treadle/base/interfaces.h>
 #include <treadle/core/data/data_provider.h>
 #include <treadle/core/data/sampler.h>
-#include <treadle/core/data/table_writer.h>
 #include <treadle/core/data/sequence_provider.h>
+#include <treadle/core/data/table_writer.h>
 #include <treadle/core/data/tokenizer.h>
 #include <treadle/core/data/transform.h>
 #include <treadle/core/devices/device_backend.h>
@@ -127,7 +127,7 @@ json parameters_of(const json& schema, const std::string& name) {
     parameters["times"] = 2;  // or one of two others, which a schema cannot say
   if (name == "byte_bpe")
     parameters["vocabulary_size"] = 300;  // or two files
-  if (schema.at("properties").contains("query"))
+  if (schema.value("properties", json::object()).contains("query"))
     parameters["table"] = "rows";  // or a query with an order
   if (name == "grid_cat")
     parameters.update({{"grid", {2, 1, 1}}, {"positions", {{0, 0, 0}, {1, 0, 0}}}});

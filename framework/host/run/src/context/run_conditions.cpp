@@ -115,10 +115,35 @@ json conditions_in(const fs::path& folder, std::string_view part) {
   }
 }
 
+/// Adds what a version of Treadle that had fewer parameters left out of a component: the parameters
+/// that are new are at their defaults, with which all is as it was.
+void add_defaults(const PluginRegistry& registry, const std::string& word, json& component) {
+  if (!component.is_object() || !component.contains("use"))
+    return;
+  const FoundComponent found =
+      registry.schemas().find(word, component.at("use").get<std::string>());
+  if (found.schema == nullptr)
+    return;
+  const json properties = found.schema->value("properties", json::object());
+  for (const auto& [key, property] : properties.items()) {
+    if (property.contains("default") && !component.contains(key)) {
+      component[key] = property.at("default");
+    } else if (property.contains("x-treadle-component") && component.contains(key)) {
+      add_defaults(registry, property.at("x-treadle-component"), component.at(key));
+    }
+  }
+}
+
 }  // namespace
 
 json document_identity(const PluginRegistry& registry, const json& resolved) {
   json identity = resolved;
+  const json slots = workflow_schema().at("properties");
+  for (const auto& [key, slot] : slots.items()) {
+    const auto word = slot.value("x-treadle-component", "");
+    if (!word.empty() && identity.contains(key))
+      add_defaults(registry, word, identity.at(key));
+  }
   for (const char* pointer : kMayChange)
     erase(identity, json::json_pointer(pointer));
   if (const json::json_pointer weights(kGivenWeights); identity.contains(weights)) {
