@@ -129,6 +129,8 @@ json parameters_of(const json& schema, const std::string& name) {
     parameters["vocabulary_size"] = 300;  // or two files
   if (schema.value("properties", json::object()).contains("query"))
     parameters["table"] = "rows";  // or a query with an order
+  if (parameters.contains("connection"))
+    parameters["connection"] = "";  // that of the environment
   if (name == "grid_cat")
     parameters.update({{"grid", {2, 1, 1}}, {"positions", {{0, 0, 0}, {1, 0, 0}}}});
   return parameters;

@@ -112,7 +112,8 @@ void expect_same_training(const RunFolder& before, const PluginRegistry& registr
   const std::vector<std::string> callbacks = callback_pointers(document_before);
   std::string changes;
   std::string of_optimizer;
-  for (const DocumentChange& change : document_changes(document_before, document)) {
+  for (const DocumentChange& change :
+       document_changes(with_new_parameters(registry, document_before), document)) {
     if (!may_change(change.pointer, callbacks)) {
       changes += (changes.empty() ? "" : "; ") + change.text;
     } else if (is_within(change.pointer, kOptimizer)) {

@@ -115,8 +115,7 @@ json conditions_in(const fs::path& folder, std::string_view part) {
   }
 }
 
-/// Adds what a version of Treadle that had fewer parameters left out of a component: the parameters
-/// that are new are at their defaults, with which all is as it was.
+/// Adds the parameters that a component lacks, at their defaults.
 void add_defaults(const PluginRegistry& registry, const std::string& word, json& component) {
   if (!component.is_object() || !component.contains("use"))
     return;
@@ -136,14 +135,18 @@ void add_defaults(const PluginRegistry& registry, const std::string& word, json&
 
 }  // namespace
 
-json document_identity(const PluginRegistry& registry, const json& resolved) {
-  json identity = resolved;
+json with_new_parameters(const PluginRegistry& registry, json document) {
   const json slots = workflow_schema().at("properties");
   for (const auto& [key, slot] : slots.items()) {
-    const auto word = slot.value("x-treadle-component", "");
-    if (!word.empty() && identity.contains(key))
-      add_defaults(registry, word, identity.at(key));
+    const std::string word = slot.value("x-treadle-component", "");
+    if (!word.empty() && document.contains(key))
+      add_defaults(registry, word, document.at(key));
   }
+  return document;
+}
+
+json document_identity(const PluginRegistry& registry, const json& resolved) {
+  json identity = with_new_parameters(registry, resolved);
   for (const char* pointer : kMayChange)
     erase(identity, json::json_pointer(pointer));
   if (const json::json_pointer weights(kGivenWeights); identity.contains(weights)) {

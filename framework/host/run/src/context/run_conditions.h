@@ -13,6 +13,11 @@
 
 namespace treadle::internal {
 
+/// A resolved document, or its identity, as this version of Treadle writes it: a saved one may be
+/// of a version with fewer parameters. Those that are new are at their defaults, with which all is
+/// as before.
+nlohmann::json with_new_parameters(const PluginRegistry& registry, nlohmann::json document);
+
 /// The part of a resolved document that a run's bits depend on: without its name, its observers,
 /// the number of workers, the device, extensions, and the paths of files whose content is compared.
 nlohmann::json document_identity(const PluginRegistry& registry, const nlohmann::json& resolved);
