@@ -313,6 +313,8 @@ TEST_F(InstantCommands, DescribeShowsSamplesThatDocumentsMayHave) {
         search["trials"] = 2;
         search["space"] = {{"optimizer.learning_rate", {{"uniform", {0.1, 0.2}}}}};
         expect_accepted(word + " " + name, {{"search", search}});
+      } else if (word == "writer") {
+        EXPECT_EQ(sample.value("use", ""), name) << "for the command line, not for documents";
       } else if (sample.contains("use")) {
         ASSERT_EQ(word, "layer") << name;
         layers.push_back(sample);
