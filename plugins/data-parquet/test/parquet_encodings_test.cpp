@@ -86,7 +86,8 @@ TEST(HybridDecoder, ReadsRunsAndPackedNumbersInAnyPieces) {
 
 TEST(HybridDecoder, ReadsAPackedRunThatEndsWithItsLastNumber) {
   // Sixteen numbers of 3 bits would have six bytes; five numbers are there, in two.
-  HybridDecoder decoder("\x05\x88\x46"s, 3);
+  const std::string bytes = "\x05\x88\x46"s;
+  HybridDecoder decoder(bytes, 3);
   std::vector<std::uint32_t> numbers(5);
   decoder.read(numbers.data(), 5);
 
@@ -111,7 +112,8 @@ TEST(DeltaDecoder, ReadsTheExampleOfTheFormatWithAnyPieces) {
 
 TEST(DeltaDecoder, WrapsAround) {
   // The least int64 after the greatest: a difference of 1.
-  DeltaDecoder decoder("\x08\x01\x02\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x02\x00"s);
+  const std::string bytes = "\x08\x01\x02\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x02\x00"s;
+  DeltaDecoder decoder(bytes);
   std::vector<std::int64_t> numbers(2);
   decoder.read(numbers.data(), 2);
 
