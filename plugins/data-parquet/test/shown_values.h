@@ -28,7 +28,10 @@ inline std::string shown_value(const ColumnValues& values, const Column& column,
   if (const auto* numbers = std::get_if<std::vector<std::int64_t>>(&values.values)) {
     const std::int64_t number = (*numbers)[row];
     if (column.kind == Kind::kTime || column.kind == Kind::kTimestamp)
-      return std::to_string(number * (1'000'000'000 / column.ticks));
+      return std::to_string(
+          static_cast<std::int64_t>(  // of a damaged file, any number: wraps around
+              static_cast<std::uint64_t>(number) *
+              static_cast<std::uint64_t>(1'000'000'000 / column.ticks)));
     return column.kind == Kind::kUnsigned ? std::to_string(static_cast<std::uint64_t>(number))
                                           : std::to_string(number);
   }
