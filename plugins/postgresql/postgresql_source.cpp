@@ -90,6 +90,7 @@ PostgresqlConnection::Result PostgresqlSource::run(const std::string& sql,
 }
 
 table::TableColumns PostgresqlSource::do_open() {
+  query_.options.expect_given("PostgreSQL");
   patiently([&] {
     describe();
     rows_ =

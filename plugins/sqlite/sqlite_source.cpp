@@ -71,6 +71,7 @@ auto SqliteSource::patiently(Work&& work) {
 }
 
 table::TableColumns SqliteSource::do_open() {
+  query_.options.expect_given(query_.path.string());
   patiently([&] {
     statement_.reset();
     database_ = std::make_unique<SqliteDatabase>(query_.path, SqliteDatabase::Access::kRead);

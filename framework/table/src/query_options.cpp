@@ -2,6 +2,8 @@
 
 #include <cctype>
 
+#include <treadle/base/error.h>
+
 namespace treadle::table {
 namespace {
 
@@ -15,6 +17,11 @@ std::string without_end(std::string text) {
 
 }  // namespace
 
+void QueryOptions::expect_given(const std::string& database) const {
+  if (query.empty() && table.empty())
+    throw DataError(database + ": needs \"table\", or \"query\" with \"order_by\"");
+}
+
 QueryOptions::QueryOptions(const Config& config)
     : query(without_end(config.get_or<std::string>("query", ""))),
       table(config.get_or<std::string>("table", "")) {
@@ -22,8 +29,6 @@ QueryOptions::QueryOptions(const Config& config)
     config.fail("table", "is given beside \"query\"; leave out one of them");
   if (config.has("query") && query.empty())
     config.fail("query", "is empty; write one SELECT");
-  if (!config.has("query") && !config.has("table"))
-    config.fail("", "needs \"table\", or \"query\" with \"order_by\"");
   if (config.has("parameters")) {
     if (query.empty())
       config.fail("parameters", "have no \"query\" to belong to");

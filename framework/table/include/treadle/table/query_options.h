@@ -15,8 +15,11 @@ namespace treadle::table {
 struct QueryOptions {
   QueryOptions() = default;
   /// Fails with the place in the document where a query lacks `order_by`, and where both `query`
-  /// and `table` are given, or neither.
+  /// and `table` are given.
   explicit QueryOptions(const Config& config);
+
+  /// Throws a DataError where neither `query` nor `table` is given.
+  void expect_given(const std::string& database) const;
 
   std::string query;  ///< one SELECT, without a semicolon at its end; empty: `table`
   std::string table;
