@@ -187,6 +187,14 @@ TEST_F(TableOutputs, TablesOfARunAreWrittenLikePredictions) {
   EXPECT_THROW(export_table(runtime_, run, "weights", file("x.csv")), UsageError);
 }
 
+TEST_F(TableOutputs, ADamagedTableOfARunIsRefused) {
+  const fs::path run = trained();
+  for (const char* const text : {"a,b\n1,2,3\n", "a,b\n1\n", "a,b\n1,2", "a,\"b\n1,2\n", ""}) {
+    std::ofstream(run / "history.csv") << text;
+    EXPECT_THROW(export_table(runtime_, run, "history", file("x.csv")), StorageError) << text;
+  }
+}
+
 TEST_F(TableOutputs, ParametersOfTheDataMayBeReplaced) {
   const Predictor predictor = Predictor::load(runtime_, trained());
   std::ofstream(file("semicolons.csv")) << "id;x\nq;1.5\n";
@@ -195,6 +203,8 @@ TEST_F(TableOutputs, ParametersOfTheDataMayBeReplaced) {
   EXPECT_EQ(predictor.predict_file(data.dump(), file("out.csv"), {"id"}).rows, 1);
 
   EXPECT_THAT(read_file(file("out.csv")), HasSubstr("\n0,q,"));
+  for (const char* const wrong : {"{\"path\": ", "{\"use\": 3}"})
+    EXPECT_THROW(predictor.predict_file(wrong, file("out.csv")), UsageError) << wrong;
 }
 
 }  // namespace

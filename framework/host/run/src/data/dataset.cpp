@@ -158,7 +158,7 @@ void give_data(const Runtime& runtime, const std::string& data, nlohmann::json& 
   }
   if (data.starts_with('{')) {
     const nlohmann::json given = parse_json(data);
-    if (!given.is_object())
+    if (!given.is_object() || (given.contains("use") && !given.at("use").is_string()))
       throw UsageError("expected a file, or parameters of the data as a JSON object, got " +
                        quote_text(data));
     if (const std::string use = given.value("use", component.at("use").get<std::string>());

@@ -36,9 +36,15 @@ std::vector<Fields> columns_of(const std::filesystem::path& path) {
   std::string field;
   std::size_t place = 0;
   bool is_quoted = false;
+  const auto fail_for_lengths = [&] {
+    throw StorageError(path.string() + ": is damaged: its lines have different lengths");
+  };
   const auto end_field = [&] {
-    if (columns.size() == place)
+    if (columns.size() == place) {
+      if (place > 0 && columns.front().size() > 1)  // behind the line with the names
+        fail_for_lengths();
       columns.emplace_back();
+    }
     columns[place].push_back(std::exchange(field, {}));
     ++place;
   };
@@ -53,7 +59,7 @@ std::vector<Fields> columns_of(const std::filesystem::path& path) {
     } else {
       end_field();
       if (c == '\n' && place != columns.size())
-        throw StorageError(path.string() + ": is damaged: its lines have different lengths");
+        fail_for_lengths();
       if (c == '\n')
         place = 0;
     }
