@@ -53,7 +53,7 @@ struct IdxArray {
 };
 
 /// Reads a file, plain or compressed by gzip, whatever it is called. Throws DataError: it is no IDX
-/// file, is truncated or damaged, is longer than its header says, or has more than `max_bytes`.
+/// file, is truncated or damaged, is longer than its header states, or has more than `max_bytes`.
 /// Memory is taken as bytes come, not as the header promises them.
 IdxArray read_idx(const std::filesystem::path& file, std::int64_t max_bytes);
 

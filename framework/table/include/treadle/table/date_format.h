@@ -95,7 +95,7 @@ class DateFormat {
 /// The format that a text in another one than ISO 8601 is likely to have: "%d.%m.%Y"; empty for a
 /// text that is no date.
 std::string likely_date_format(std::string_view text);
-/// The formats that likely_date_format() knows.
+/// The formats that likely_date_format() tries.
 std::span<const char* const> common_date_formats();
 
 }  // namespace treadle::table

@@ -125,7 +125,7 @@ class RowSink {
 
   std::int64_t position() const { return position_; }
   bool is_missing_number(double value) const;
-  /// What do_time() does unless it knows better: ISO 8601.
+  /// The default of do_time(): ISO 8601.
   void time_as_text(std::size_t column, const Timestamp& value);
   /// Gives rows [begin, begin + rows) of the chunks one by one; `first` is the position of `begin`.
   void add_row_by_row(std::span<const ColumnChunk> chunks, std::size_t begin, std::size_t rows,

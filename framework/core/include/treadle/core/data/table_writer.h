@@ -32,7 +32,7 @@ class TableWriter : public Component {
     Type type = Type::kText;
   };
 
-  /// The values of one column, one for each row of a chunk: as Column::type says, int64, float,
+  /// The values of one column, one for each row of a chunk, by Column::type: int64, float,
   /// double or UTF-8. Numbers may be NaN or infinite; no value is missing.
   using Values = std::variant<std::vector<std::int64_t>, std::vector<float>, std::vector<double>,
                               std::vector<std::string>>;
