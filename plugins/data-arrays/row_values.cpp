@@ -431,10 +431,8 @@ TargetKind kind_of(const TargetRequest& request, const Reading& reading) {
       break;
   }
   const OpenRequest& open = reading.request;
-  if (open.task != Task::kAuto)
-    return open.task == Task::kClassification ? TargetKind::kClasses : TargetKind::kNumbers;
-  if (const auto only = open.only_kind(request.name))
-    return *only;
+  if (const auto asked = open.asked_kind(request.name))
+    return *asked;
   const bool is_one = request.array->row_items() == 1;
   const bool is_whole = is_integer(request.array->item());
   if (request.option.classes.has_value() || (is_whole && is_one))

@@ -77,14 +77,11 @@ std::optional<fs::path> labels_beside(const fs::path& inputs) {
 }
 
 TargetKind kind_of(const IdxArray& labels, const std::string& name, const OpenRequest& request) {
-  if (const auto only = request.only_kind(name))
-    return *only;
-  if (labels.header.shape.size() > 1 || !is_integer(labels.header.item) ||
-      request.task == Task::kRegression)
+  if (const auto asked = request.asked_kind(name))
+    return *asked;
+  if (labels.header.shape.size() > 1 || !is_integer(labels.header.item))
     return TargetKind::kNumbers;
-  const bool takes_classes = request.takes(name, TargetKind::kClasses);
-  return request.task == Task::kClassification || takes_classes ? TargetKind::kClasses
-                                                                : TargetKind::kNumbers;
+  return request.takes(name, TargetKind::kClasses) ? TargetKind::kClasses : TargetKind::kNumbers;
 }
 
 }  // namespace

@@ -47,10 +47,8 @@ std::string problem_start(const ImageTable& table, std::size_t row, const std::s
 
 TargetKind kind_of(const Texts& texts, const std::string& name, const OpenRequest& request,
                    bool has_classes) {
-  if (const auto only = request.only_kind(name))
-    return *only;
-  if (request.task == Task::kRegression)
-    return TargetKind::kNumbers;
+  if (const auto asked = request.asked_kind(name))
+    return *asked;
   if (has_classes)
     return TargetKind::kClasses;
   bool are_numbers = true;
@@ -60,9 +58,7 @@ TargetKind kind_of(const Texts& texts, const std::string& name, const OpenReques
     are_numbers = are_numbers && number.has_value();
     are_whole = are_whole && number && is_whole(*number);
   }
-  const bool wants_classes =
-      request.task == Task::kClassification ||
-      (request.task == Task::kAuto && are_whole && !request.takes(name, TargetKind::kNumbers));
+  const bool wants_classes = are_whole && !request.takes(name, TargetKind::kNumbers);
   return are_numbers && !wants_classes ? TargetKind::kNumbers : TargetKind::kClasses;
 }
 
@@ -133,6 +129,11 @@ ReadTarget read_numbers(const ImageTable& table, const std::vector<std::size_t>&
     for (const std::size_t column : columns) {
       const std::string& text = table.fields[column][row];
       const std::optional<double> number = number_in(text);
+      if (!number && !table.folders.empty()) {
+        throw DataError(table.shown + ": numbers are wanted, and the folder " + quote_text(text) +
+                        " is a class; list the images and their numbers in a CSV file, or train "
+                        "for classes");
+      }
       if (!number) {
         problems.add([&] {
           return problem_start(table, row, table.names[column]) + "expected a number, got " +

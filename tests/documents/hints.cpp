@@ -436,7 +436,7 @@ std::vector<std::string> preferred(Drawing& drawing, const std::string& interfac
       names = std::move(kept);
   };
   // Needs a server; without one it waits for it.
-  keep([&](const std::string& name) { return interface_word != "data" || name != "postgresql"; });
+  keep([](const std::string& name) { return name != "postgresql"; });
   if (interface_word == "data" && drawing.dice.chance(60))
     keep([](const std::string& name) { return together().contains("data/" + name); });
   if (interface_word == "transform") {

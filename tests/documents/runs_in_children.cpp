@@ -337,7 +337,10 @@ namespace {
 /// Folds that do not follow one another, of as many trials as run at once.
 int fits_at_once(const json& resolved, const json& result) {
   std::size_t fits = 1;
-  const bool follow = resolved.value("validation", json::object()).value("warm_start", false);
+  // The splitter within another one too.
+  const bool follow =
+      resolved.value("validation", json::object()).dump().find("\"warm_start\":true") !=
+      std::string::npos;
   if (const auto folds = result.find("fold_results"); folds != result.end() && !follow)
     fits = folds->size();
   if (const auto search = resolved.find("search"); search != resolved.end())

@@ -59,6 +59,8 @@ const std::vector<KeyReason>& seldom() {
       {"optimizer/*:groups[].parameters*", "may name what another of the list names"},
       {"data/*:timezone", "a shift of all times, which a scaler may undo"},
       {"data/*:missing", "no value need be missing"},
+      {"data/images:broken", "no image need be broken"},
+      {"training/*:drop_last", "a stream without end has no last batch"},
       {"data/images:max_pixels", "a limit that no image need reach"},
       {"data/idx:max_bytes", "a limit that no file need reach"},
       {"data/images:classes*", "the order of the classes, which a measure need not show"},

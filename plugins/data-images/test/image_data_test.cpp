@@ -155,6 +155,17 @@ TEST_F(ImageFolders, HaveAnotherHashWhenAPixelChanges) {
   EXPECT_NE(before->ask<SourceHash>()->source_hash(), open()->ask<SourceHash>()->source_hash());
 }
 
+TEST_F(ImageFolders, AreNoNumbersWhateverMetricsTake) {
+  put_five();
+  OpenRequest request = wanting(Task::kRegression);
+  const std::string expected =
+      "set: numbers are wanted, and the folder \"cats\" is a class; list the images and their "
+      "numbers in a CSV file, or train for classes";
+  EXPECT_EQ(error(Json::object(), request), expected);
+  request.target_kinds[""] = {TargetKind::kClasses};
+  EXPECT_EQ(error(Json::object(), request), expected) << "the task decides before a metric does";
+}
+
 TEST_F(ImageFolders, ThatChangeDuringARunAreAnError) {
   put_five();
   const auto data = open({{"cache", 0}});

@@ -59,7 +59,9 @@ bool OpenRequest::takes(std::string_view target, TargetKind kind) const {
   return kinds == nullptr || std::find(kinds->begin(), kinds->end(), kind) != kinds->end();
 }
 
-std::optional<TargetKind> OpenRequest::only_kind(std::string_view target) const {
+std::optional<TargetKind> OpenRequest::asked_kind(std::string_view target) const {
+  if (task != Task::kAuto)
+    return task == Task::kClassification ? TargetKind::kClasses : TargetKind::kNumbers;
   const std::vector<TargetKind>* const kinds = kinds_of(*this, target);
   return kinds != nullptr && kinds->size() == 1 ? std::optional(kinds->front()) : std::nullopt;
 }

@@ -34,8 +34,9 @@ struct OpenRequest {
 
   /// Whether the document's losses and metrics leave it open that the target is of that kind.
   bool takes(std::string_view target, TargetKind kind) const;
-  /// The only kind that they take; nothing: several, or any.
-  std::optional<TargetKind> only_kind(std::string_view target) const;
+  /// The kind that is asked for: by the task, else the only one that losses and metrics take.
+  /// Nothing: the data decides.
+  std::optional<TargetKind> asked_kind(std::string_view target) const;
 
   /// Columns that other parts of the document read, such as the folds of a `predefined` validation:
   /// no inputs unless the data's own parameters name them.
