@@ -346,6 +346,11 @@ at::Tensor ParameterArena::gradient(const Segment& segment) const {
   return view_of(gradients_, segment);
 }
 
+at::Tensor ParameterArena::narrow_parameter(const Segment& segment) const {
+  TREADLE_EXPECTS(has_masters(), "parameters of 32 bits and more are the arena's own");
+  return view_of(adopted_->narrow, segment);
+}
+
 void ParameterArena::write_back() {
   if (!has_masters())
     return;

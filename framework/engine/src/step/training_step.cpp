@@ -63,9 +63,10 @@ class TrainingStep::Repeated final : public CapturableStep {
     const ParameterArena& arena = step_.arena_;
     for (const Segment& segment : arena.segments())
       all.emplace_back("parameter \"" + segment.name + "\"", arena.parameter(segment));
-    if (arena.has_masters()) {
-      for (const auto& [name, parameter] : parameters_)
-        all.emplace_back("parameter \"" + name + "\" of the model", parameter.detach());
+    for (const Segment& segment : arena.segments()) {
+      if (arena.has_masters())
+        all.emplace_back("parameter \"" + segment.name + "\" of the model",
+                         arena.narrow_parameter(segment));
     }
     for (const auto& buffer : step_.model_.named_buffers())
       all.emplace_back("buffer \"" + buffer.key() + "\"", buffer.value());

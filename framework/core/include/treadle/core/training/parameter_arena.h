@@ -84,6 +84,10 @@ class ParameterArena {
 
   at::Tensor parameter(const Segment& segment) const;  ///< view of its shape
   at::Tensor gradient(const Segment& segment) const;
+  /// Of the module, where it has masters: a view for who puts values back that were there before. A
+  /// write through it is no change by the model, which the next collect() would round the master
+  /// to.
+  at::Tensor narrow_parameter(const Segment& segment) const;
 
   /// Rounds masters into the module, to nearest, ties to even; nothing to do without masters. After
   /// whatever wrote to parameters(): Optimizer::update() does it itself.
