@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <treadle/base/csv_records.h>
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
 #include <treadle/core/data/table_writer.h>
@@ -32,40 +33,29 @@ std::vector<Fields> columns_of(const std::filesystem::path& path) {
   if (!file)
     throw StorageError(path.string() + ": is not there; a run has it once it is finished");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<Fields> columns;
-  std::string field;
-  std::size_t place = 0;
-  bool is_quoted = false;
-  const auto fail_for_lengths = [&] {
-    throw StorageError(path.string() + ": is damaged: its lines have different lengths");
-  };
-  const auto end_field = [&] {
-    if (columns.size() == place) {
-      if (place > 0 && columns.front().size() > 1)  // behind the line with the names
-        fail_for_lengths();
-      columns.emplace_back();
-    }
-    columns[place].push_back(std::exchange(field, {}));
-    ++place;
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"' && is_quoted && i + 1 < text.size() && text[i + 1] == '"') {
-      field += text[++i];
-    } else if (c == '"') {
-      is_quoted = !is_quoted;
-    } else if (is_quoted || (c != ',' && c != '\n')) {
-      field += c;
-    } else {
-      end_field();
-      if (c == '\n' && place != columns.size())
-        fail_for_lengths();
-      if (c == '\n')
-        place = 0;
-    }
-  }
-  if (place != 0 || !field.empty() || columns.empty())
+  if (!text.ends_with('\n'))
     throw StorageError(path.string() + ": is damaged: its last line was cut off");
+  const std::string shown = path.string();
+  CsvRecords records(text, shown);
+  std::vector<Fields> columns;
+  Fields fields;
+  try {
+    while (records.next(fields)) {
+      if (columns.empty())
+        columns.resize(fields.size());
+      if (fields.size() != columns.size()) {
+        throw StorageError(shown + ":" + std::to_string(records.line()) +
+                           ": is damaged: expected " + std::to_string(columns.size()) +
+                           " fields, as in the first line, got " + std::to_string(fields.size()));
+      }
+      for (std::size_t i = 0; i < fields.size(); ++i)
+        columns[i].push_back(std::move(fields[i]));
+    }
+  } catch (const DataError& error) {
+    throw StorageError(std::string(error.what()) + "; the file is damaged");
+  }
+  if (columns.empty())
+    throw StorageError(shown + ": is damaged: it has no line");
   return columns;
 }
 
