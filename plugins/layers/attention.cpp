@@ -66,9 +66,9 @@ Attention::Attention(const Config& config, const LayerSpec& spec)
     rotary_.emplace(config.child("rotary"), head_dim_);
   }
   const bool has_bias = config.get<bool>("bias");
-  const auto& rule = initialiser("xavier_uniform");
+  const Initialiser inner = initialiser_of(config);
   const auto add = [&](const std::string& name, std::int64_t out, std::int64_t in,
-                       at::Tensor& weight, at::Tensor& bias) {
+                       at::Tensor& weight, at::Tensor& bias, const Initialiser& rule) {
     weight = register_parameter(name + "_weight", at::empty({out, in}, spec.dtype));
     if (has_bias)
       bias = register_parameter(name + "_bias", at::empty({out}, spec.dtype));
@@ -76,10 +76,11 @@ Attention::Attention(const Config& config, const LayerSpec& spec)
   };
   const std::int64_t of_queries = heads_ * head_dim_;
   const std::int64_t of_keys = 2 * kv_heads_ * head_dim_;
-  add("in", roles_.memory ? of_queries : of_queries + of_keys, width_, in_weight_, in_bias_);
+  add("in", roles_.memory ? of_queries : of_queries + of_keys, width_, in_weight_, in_bias_, inner);
   if (roles_.memory)
-    add("memory", of_keys, spec.inputs[*roles_.memory].width(), memory_weight_, memory_bias_);
-  add("out", width_, of_queries, out_weight_, out_bias_);
+    add("memory", of_keys, spec.inputs[*roles_.memory].width(), memory_weight_, memory_bias_,
+        inner);
+  add("out", width_, of_queries, out_weight_, out_bias_, residual_initialiser_of(config));
 }
 
 std::vector<std::string> Attention::output_names() const {

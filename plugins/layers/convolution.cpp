@@ -156,7 +156,7 @@ Convolution<kDimensions>::Convolution(const Config& config, const LayerSpec& spe
   weight_ = register_parameter("weight", at::empty(sizes, spec.dtype));
   if (config.get<bool>("bias"))
     bias_ = register_parameter("bias", at::empty({channels}, spec.dtype));
-  initialise(initialiser(config.get<std::string>("init")), weight_, bias_);
+  initialise(initialiser_of(config), weight_, bias_);
 }
 
 template <std::size_t kDimensions>
@@ -220,7 +220,7 @@ TransposedConvolution<kDimensions>::TransposedConvolution(const Config& config,
   weight_ = register_parameter("weight", at::empty(sizes, spec.dtype));
   if (config.get<bool>("bias"))
     bias_ = register_parameter("bias", at::empty({channels}, spec.dtype));
-  initialise(initialiser(config.get<std::string>("init")), weight_, bias_);
+  initialise(initialiser_of(config), weight_, bias_);
 }
 
 template <std::size_t kDimensions>

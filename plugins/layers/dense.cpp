@@ -166,7 +166,7 @@ Dense::Dense(const Config& config, const LayerSpec& spec, std::int64_t in, std::
                                                  : at::empty({units, in}, spec.dtype));
   if (config.get<bool>("bias"))
     bias_ = register_parameter("bias", at::empty({units}, spec.dtype));
-  const Initialiser& begin = initialiser(config.get<std::string>("init"));
+  const Initialiser begin = initialiser_of(config);
   if (!tied_to) {
     initialise(begin, weight_, bias_);
   } else if (bias_.defined()) {

@@ -62,8 +62,9 @@ GatedFeedForward::GatedFeedForward(const Config& config, const LayerSpec& spec)
   const std::int64_t width = expect_at_least(spec, 2, "rows of numbers [B, width]").width();
   const auto hidden = config.get<std::int64_t>("hidden_features");
   const bool has_bias = config.get<bool>("bias");
-  const Initialiser& rule = initialiser(config.get<std::string>("init"));
-  const auto made = [&](const std::string& name, std::int64_t out, std::int64_t in) {
+  const Initialiser inner = initialiser_of(config);
+  const auto made = [&](const std::string& name, std::int64_t out, std::int64_t in,
+                        const Initialiser& rule) {
     Map map;
     map.weight = register_parameter(name + "_weight", at::empty({out, in}, spec.dtype));
     if (has_bias)
@@ -71,9 +72,10 @@ GatedFeedForward::GatedFeedForward(const Config& config, const LayerSpec& spec)
     initialise(rule, map.weight, map.bias);
     return map;
   };
-  gate_ = made("gate", hidden, width);
-  up_ = made("up", hidden, width);
-  down_ = made("down", config.get_or<std::int64_t>("out_features", width), hidden);
+  gate_ = made("gate", hidden, width, inner);
+  up_ = made("up", hidden, width, inner);
+  down_ = made("down", config.get_or<std::int64_t>("out_features", width), hidden,
+               residual_initialiser_of(config));
 }
 
 at::Tensor GatedFeedForward::forward(const Inputs& inputs, LayerContext&) {

@@ -1,6 +1,7 @@
 #include "sequences.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -13,8 +14,13 @@ namespace {
 
 using nlohmann::json;
 
-/// Of embeddings, in the papers of BERT and GPT.
+/// Of all weights, in the papers of BERT and GPT.
 constexpr double kInitialStd = 0.02;
+
+void begin_normal(json& layer) {
+  layer["init"] = "normal";
+  layer["init_std"] = kInitialStd;
+}
 
 bool are_indices(const TensorSpec& spec, std::size_t dimensions) {
   return spec.dtype == c10::ScalarType::Long && spec.sizes.size() == dimensions;
@@ -121,15 +127,18 @@ json Gpt::do_build(const LayerSpec& spec) const {
   words["std"] = kInitialStd;
   steps.push_back(std::move(words));
   json decoder = named("graph", "h");
-  decoder["builder"] = {{"use", "transformer_encoder"},
-                        {"num_layers", layers_},
-                        {"num_heads", heads_},
-                        {"dim_feedforward", feed_forward_},
-                        {"dropout", dropout_},
-                        {"activation", "gelu"},
-                        {"norm_first", true},
-                        {"final_norm", false},
-                        {"is_causal", true}};
+  decoder["builder"] = {
+      {"use", "transformer_encoder"},
+      {"num_layers", layers_},
+      {"num_heads", heads_},
+      {"dim_feedforward", feed_forward_},
+      {"dropout", dropout_},
+      {"activation", "gelu"},
+      {"norm_first", true},
+      {"final_norm", false},
+      {"is_causal", true},
+      {"init_std", kInitialStd},
+      {"residual_init_std", kInitialStd / std::sqrt(2 * static_cast<double>(layers_))}};
   if (is_rotary_) {
     decoder["builder"]["rotary"] = json::object();
   } else {
@@ -147,8 +156,11 @@ json Gpt::do_build(const LayerSpec& spec) const {
   if (has_head_) {
     json head = named("head", "lm_head");
     head["bias"] = false;
-    if (is_tied_)
+    if (is_tied_) {
       head["tied_to"] = "wte";
+    } else {
+      begin_normal(head);
+    }
     steps.push_back(std::move(head));
   }
   return steps;
@@ -215,18 +227,24 @@ json Bert::do_build(const LayerSpec& spec) const {
   json encoder = named("graph", "encoder");
   encoder["builder"] = {{"use", "transformer_encoder"}, {"num_layers", layers_},
                         {"num_heads", heads_},          {"dim_feedforward", feed_forward_},
-                        {"dropout", dropout_},          {"activation", "gelu"}};
+                        {"dropout", dropout_},          {"activation", "gelu"},
+                        {"init_std", kInitialStd}};
   if (!masks.empty())
     encoder["using"] = std::move(masks);
   steps.push_back(std::move(encoder));
   if (has_pooler_) {
     steps.push_back({{"use", "select"}, {"dim", 1}, {"index", 0}});
-    steps.push_back(dense("pooler.dense", width_));
+    json pooler = dense("pooler.dense", width_);
+    begin_normal(pooler);
+    steps.push_back(std::move(pooler));
     steps.push_back("tanh");
     add_dropout(steps, dropout_);
   }
-  if (has_head_)
-    steps.push_back(named("head", "classifier"));
+  if (has_head_) {
+    json head = named("head", "classifier");
+    begin_normal(head);
+    steps.push_back(std::move(head));
+  }
   return steps;
 }
 

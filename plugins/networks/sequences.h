@@ -30,8 +30,9 @@ class TemporalConvolutions final : public GraphBuilder {
 /// Radford et al., "Language Models are Unsupervised Multitask Learners" (GPT-2, 2019): token
 /// and learned position embeddings, or rotary positions in each attention; pre-norm blocks with
 /// causal attention and GELU; a last norm, and a linear map to the vocabulary, whose weight is that
-/// of the token embedding. References are those of `attention`: segments of packed documents,
-/// lengths, masks.
+/// of the token embedding. Weights are N(0, 0.02²) at first, those of maps whose outputs are added
+/// to the stream N(0, 0.02² / (2 · layers)), and biases 0. References are those of `attention`:
+/// segments of packed documents, lengths, masks.
 class Gpt final : public GraphBuilder {
  public:
   explicit Gpt(const Config& config);
@@ -51,7 +52,8 @@ class Gpt final : public GraphBuilder {
 };
 
 /// Devlin et al., "BERT" (2019): token, position and, where the first reference has them, token
-/// type embeddings; post-norm blocks with GELU; a dense layer with tanh of the first position.
+/// type embeddings; post-norm blocks with GELU; a dense layer with tanh of the first position. All
+/// weights are N(0, 0.02²) at first.
 /// References behind the token types, int64 [B, length], are those of the layer `attention`:
 /// lengths or a mask of the padding.
 class Bert final : public GraphBuilder {

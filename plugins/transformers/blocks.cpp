@@ -68,7 +68,11 @@ Blocks::Blocks(const Config& config)
       activation_(config.get<std::string>("activation")),
       norm_first_(config.get<bool>("norm_first")),
       norm_(config.get<std::string>("norm")),
-      bias_(config.get<bool>("bias")) {
+      bias_(config.get<bool>("bias")),
+      init_std_(config.find<double>("init_std")),
+      residual_init_std_(config.find<double>("residual_init_std")) {
+  if (residual_init_std_ && !init_std_)
+    config.fail("residual_init_std", "has no effect without \"init_std\"");
   if (kv_heads_ && heads_ % *kv_heads_ != 0) {
     config.fail("num_kv_heads", "is " + std::to_string(*kv_heads_) +
                                     ", which does not divide the " + std::to_string(heads_) +
@@ -90,6 +94,14 @@ json Blocks::self_attention(bool is_causal, const Tags& masks) const {
   return step;
 }
 
+void Blocks::put_init(json& step) const {
+  if (!init_std_)
+    return;
+  step["init"] = "normal";
+  step["init_std"] = *init_std_;
+  put(step, "residual_init_std", residual_init_std_);
+}
+
 json Blocks::cross_attention(const Tags& references) const {
   json step = named("attention", "multihead_attn");
   step["num_heads"] = heads_;
@@ -97,6 +109,7 @@ json Blocks::cross_attention(const Tags& references) const {
   put(step, "head_dim", head_dim_);
   step["dropout"] = dropout_;
   step["bias"] = bias_;
+  put_init(step);
   if (!references.empty())
     step["using"] = references;
   return step;
@@ -112,18 +125,23 @@ json Blocks::feed_forward(std::int64_t width) const {
     step["activation"] = gated.of_gate;
     step["dropout"] = dropout_;
     step["bias"] = bias_;
+    put_init(step);
     return json::array({std::move(step)});
   }
-  const auto dense = [&](const char* name, std::int64_t out) {
+  const auto dense = [&](const char* name, std::int64_t out, const std::optional<double>& std) {
     json step = named("dense", name);
     step["out_features"] = out;
     step["bias"] = bias_;
+    if (std) {
+      step["init"] = "normal";
+      step["init_std"] = *std;
+    }
     return step;
   };
-  json steps = json::array({dense("linear1", hidden), {{"use", activation_}}});
+  json steps = json::array({dense("linear1", hidden, init_std_), {{"use", activation_}}});
   if (dropout_ > 0)
     steps.push_back({{"use", "dropout"}, {"p", dropout_}});
-  steps.push_back(dense("linear2", width));
+  steps.push_back(dense("linear2", width, residual_init_std_ ? residual_init_std_ : init_std_));
   return steps;
 }
 

@@ -43,6 +43,8 @@ class Blocks {
   nlohmann::json self_attention(bool is_causal, const Tags& masks) const;
   nlohmann::json cross_attention(const Tags& references) const;
   nlohmann::json feed_forward(std::int64_t width) const;
+  /// How the weights of a layer begin.
+  void put_init(nlohmann::json& step) const;
   void add_sublayer(nlohmann::json& steps, nlohmann::json body) const;
 
   std::int64_t heads_;
@@ -56,6 +58,8 @@ class Blocks {
   bool norm_first_;
   std::string norm_;
   bool bias_;
+  std::optional<double> init_std_;
+  std::optional<double> residual_init_std_;
 };
 
 /// {"use": "input", "names": tags}, in front of the steps that use them; nothing without tags.

@@ -34,7 +34,8 @@ std::string error_of(std::string_view text) {
 }
 
 TEST(CsvRecords, AreFieldsBetweenCommas) {
-  EXPECT_EQ(records_in("a,b\n1,\n,2"), (std::vector<Record>{{1, {"a", "b"}}, {2, {"1", ""}}, {3, {"", "2"}}}));
+  EXPECT_EQ(records_in("a,b\n1,\n,2"),
+            (std::vector<Record>{{1, {"a", "b"}}, {2, {"1", ""}}, {3, {"", "2"}}}));
   EXPECT_EQ(records_in("").size(), 0U);
 }
 

@@ -98,6 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
                       layer("WithoutBias", "dense", {{"out_features", 3}, {"bias", false}}),
                       layer("Kaiming", "dense", {{"out_features", 3}, {"init", "kaiming"}}),
                       layer("Orthogonal", "dense", {{"out_features", 3}, {"init", "orthogonal"}}),
+                      layer("Normal", "dense", {{"out_features", 3}, {"init", "normal"}}),
                       layer("Head", "head"), to(layer("HeadOfSteps", "head", {}, kSequences), {5}),
                       to(layer("HeadOfVaryingSteps", "head", {}, {{kVaries, 6}}), {kVaries}),
                       to(layer("HeadOfPixels", "head", {}, kImages), {6, 5}),

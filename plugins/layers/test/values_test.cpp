@@ -37,6 +37,42 @@ TEST(Lstm, BeginsAsXavierAndWithForgetGatesOpen) {
   EXPECT_TRUE(at::equal(bias.mean(1), at::tensor({0.0, 1.0, 0.0, 0.0}, at::kDouble)));
 }
 
+// By 8192 draws and more: the error of a standard deviation is below 1 %.
+TEST(NormalWeights, HaveTheStandardDeviationThatIsAskedFor) {
+  const auto expect = [](const char* name, Json parameters, const char* inner, const char* last) {
+    const auto layer = layer_on(name, parameters, {5, 64});
+    const auto weights = layer->named_parameters();
+    const auto std = [&](const std::string& of) {
+      return weights[of + "weight"].std().item<double>();
+    };
+    EXPECT_NEAR(std(inner), 0.3, 0.01) << name;
+    EXPECT_NEAR(std(last), parameters.contains("residual_init_std") ? 0.1 : 0.3, 0.01) << name;
+    for (const auto& parameter : weights) {
+      if (parameter.key().ends_with("bias"))
+        EXPECT_EQ(parameter.value().abs().max().item<double>(), 0) << name;
+    }
+  };
+  const Json normal{{"init", "normal"}, {"init_std", 0.3}};
+  const auto with = [&](Json more) {
+    more.update(normal);
+    return more;
+  };
+  expect("dense", with({{"out_features", 128}}), "", "");
+  expect("attention", normal, "in_", "out_");
+  expect("attention", with({{"residual_init_std", 0.1}}), "in_", "out_");
+  expect("gated_feed_forward", with({{"hidden_features", 128}, {"residual_init_std", 0.1}}), "up_",
+         "down_");
+}
+
+TEST(NormalWeights, NeedTheInitializationThatTheyAreAbout) {
+  try {
+    layer_on("dense", {{"out_features", 2}, {"init_std", 0.1}}, {3});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("\"init\" is \"pytorch\", not \"normal\""));
+  }
+}
+
 // Against the definition: y[t] = b + Σ_k w[k] x[t - 2 (2 - k)].
 TEST(CausalConv1d, LooksBackOnly) {
   const auto layer = layer_on(

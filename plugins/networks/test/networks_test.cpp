@@ -261,6 +261,24 @@ TEST(Gpt, GivesTheSameLogitsStepByStepWithACache) {
   }
 }
 
+// GPT-2's: 0.02, and 0.02 / sqrt(2 · 8) = 0.005 of what is added to the stream.
+TEST(Gpt, BeginsAsGpt2) {
+  const auto network = network_of("gpt", {{"hidden_size", 64}, {"num_layers", 8}, {"num_heads", 4}},
+                                  {{tokens(5, 97)}, {5, 97}});
+  for (const auto& parameter : network->named_parameters()) {
+    const std::string& name = parameter.key();
+    const bool is_added = name.find("out_weight") != std::string::npos ||
+                          name.find("linear2.weight") != std::string::npos;
+    if (name.ends_with("bias")) {
+      EXPECT_EQ(parameter.value().abs().max().item<double>(), 0) << name;
+    } else if (parameter.value().dim() == 2 && parameter.value().numel() > 4000) {
+      EXPECT_NEAR(parameter.value().std().item<double>(), is_added ? 0.005 : 0.02,
+                  is_added ? 0.0005 : 0.002)
+          << name;
+    }
+  }
+}
+
 // By the chain rule, the gradient of a tied weight is the sum of those of its two places.
 TEST(Gpt, AddsTheGradientsOfATiedWeight) {
   const auto gradients = [](bool tied, at::Tensor& words, at::Tensor& head) {
