@@ -14,6 +14,8 @@
 namespace treadle::optimizers {
 namespace {
 
+constexpr double kRestRate = 1e-3;
+
 /// None where AdamW updates the segment.
 Matrices hidden_matrices(const Segment& segment) {
   const bool is_hidden =
@@ -30,7 +32,9 @@ Muon::Muon(const Config& config)
       weight_decay_(config.get<double>("weight_decay")),
       is_cautious_(config.get<bool>("cautious_weight_decay")),
       matches_adamw_(config.get<std::string>("adjust_lr_fn") == "match_rms_adamw"),
-      rest_share_(config.get<double>("adamw_learning_rate") / learning_rate_),
+      rest_share_(config.get_or<double>("adamw_learning_rate",
+                                        matches_adamw_ ? learning_rate_ : kRestRate) /
+                  learning_rate_),
       rest_(config) {}
 
 std::vector<SlotSpec> Muon::do_slots() const {

@@ -37,7 +37,7 @@ RATE = {"log_uniform": [1e-4, 1e-1]}
 DECAY = {"log_uniform": [1e-4, 1e-1]}
 OPTIMIZERS = {
     "adamw": {"learning_rate": RATE, "weight_decay": DECAY},
-    "muon": {"learning_rate": RATE, "adamw_learning_rate": RATE},
+    "muon": {"learning_rate": RATE, "weight_decay": DECAY},
     "soap": {"learning_rate": RATE, "weight_decay": DECAY},
     "schedule_free_adamw": {"learning_rate": RATE, "weight_decay": DECAY},
     "adafactor": {"learning_rate": RATE, "weight_decay": DECAY},
@@ -54,9 +54,15 @@ def run(program, command, document, folder):
     return json.loads((next(runs.iterdir()) / "result.json").read_text())
 
 
+# What the search leaves as it is.
+FIXED = {"muon": {"adjust_lr_fn": "match_rms_adamw"}}
+
+
 def document_of(table, optimizer, epochs):
-    return {"treadle": 1, "seed": 1, "model": {"use": "mlp", "hidden": [128, 128]}, "optimizer": optimizer,
-            "training": {"use": "standard", "epochs": epochs, "batch_size": 64, "restore_best_weights": True}, **table}
+    optimizer = {**FIXED.get(optimizer["use"], {}), **optimizer}
+    schedule = {} if optimizer["use"].startswith("schedule_free") else {"schedule": "cosine"}
+    return {"treadle": 1, **schedule, "seed": 1, "model": {"use": "mlp", "hidden": [128, 128]}, "optimizer": optimizer,
+            "training": {"use": "standard", "epochs": epochs, "batch_size": 64}, **table}
 
 
 def folds_of(result, metric):
@@ -113,7 +119,7 @@ def main():
             searched["search"] = {"tuner": {"use": "tpe"}, "objective": metric, "trials": options.trials,
                                   "space": {f"optimizer.{key}": range for key, range in OPTIMIZERS[optimizer].items()}}
             found = run(program, "tune", searched, folder)
-            best = {key.removeprefix("optimizer."): value for key, value in found["search"]["best"]["values"].items()}
+            best = {key.removeprefix("optimizer."): value for key, value in found["search"]["trials"][found["search"]["best_trial"]]["params"].items()}
             final = document_of(table, {"use": optimizer, **best}, options.epochs)
             final["seed"] = 2
             final["validation"] = {"use": "repeated", "repeats": options.repeats,

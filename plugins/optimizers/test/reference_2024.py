@@ -76,8 +76,9 @@ def zeropower(g):
 class Muon:
     def __init__(self, role, shape, options):
         o = {"momentum": 0.95, "nesterov": True, "weight_decay": 0, "cautious_weight_decay": False,
-             "adjust_lr_fn": "original", "adamw_learning_rate": 0.001, "adamw_betas": [0.9, 0.95],
+             "adjust_lr_fn": "original", "adamw_betas": [0.9, 0.95],
              "adamw_eps": 1e-8, "adamw_weight_decay": 0, **options}
+        o.setdefault("adamw_learning_rate", 0.001 if o["adjust_lr_fn"] == "original" else 0.02)
         self.o = o
         self.layout = matrices(role, shape) if role in ("hidden", "stack") else None
         self.rest = AdamW(o["adamw_betas"], o["adamw_eps"], o["adamw_weight_decay"])
