@@ -11,6 +11,7 @@
 #include "evaluation/collected_predictions.h"
 #include "evaluation/forecast_sample.h"
 #include "evaluation/metric_breakdown.h"
+#include "evaluation/picture_sample.h"
 
 namespace treadle::internal {
 namespace {
@@ -142,6 +143,8 @@ std::vector<Metric> make_breakdowns(const DocumentComponents& components,
   const bool has_series = has_several_groups(*data.rows, MetricsBySeries::kMostSeries);
   for (std::size_t target = 0; target < targets.size(); ++target) {
     const TargetSpec& spec = targets[target];
+    if (PictureSample::is_for(data.rows->spec(), spec))
+      metrics.push_back(started(targets, std::make_unique<PictureSample>(data), target));
     if (spec.kind != TargetKind::kNumbers)
       continue;
     const auto make = [&components, target](const TargetSpec& part) {

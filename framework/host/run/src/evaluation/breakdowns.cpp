@@ -2,6 +2,7 @@
 
 #include "evaluation/forecast_sample.h"
 #include "evaluation/metric_breakdown.h"
+#include "evaluation/picture_sample.h"
 
 namespace treadle::internal {
 
@@ -11,6 +12,8 @@ void ready_breakdowns(std::span<const Metric> metrics, const FittedMetrics& fitt
     if (auto* const parts = dynamic_cast<MetricBreakdown*>(metric.computer.get()))
       parts->use(fitted, data.rows->groups());
     if (auto* const sample = dynamic_cast<ForecastSample*>(metric.computer.get()))
+      sample->choose_of(rows);
+    if (auto* const sample = dynamic_cast<PictureSample*>(metric.computer.get()))
       sample->choose_of(rows);
   }
 }

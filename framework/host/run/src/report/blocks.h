@@ -24,7 +24,7 @@
 /// | numbers, confusion | a table of the result: row_labels, column_labels, values |
 /// | stretches | plan: the folds of the result in time |
 /// | picture | svg, label |
-/// | gallery | pictures: picture (a data URI), label |
+/// | gallery | pictures: picture (a data URI), label, is_wrong |
 /// | effects | rows: label, value, deviation, drawn as bars; shown |
 /// | chart | chart: its kind, and its data |
 /// | fits, epochs | switches and a table for "epochs" of the document |

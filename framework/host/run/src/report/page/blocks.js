@@ -15,8 +15,8 @@ const blocks = {
   list: ({ items }) => element("ul", { class: "plain" }, ...items.map((item) => element("li", {}, inline(item)))),
   code: ({ text }) => element("pre", {}, text),
   picture: ({ svg, label }) => scrolling(element("img", { class: "model", alt: label, src: "data:image/svg+xml," + encodeURIComponent(svg) })),
-  gallery: ({ pictures }) => element("div", { class: "slices gallery" }, ...pictures.map(({ picture, label }) =>
-    element("figure", {}, element("img", { src: picture, alt: "" }), element("figcaption", {}, inline(label))))),
+  gallery: ({ pictures }) => element("div", { class: "slices gallery" }, ...pictures.map(({ picture, label, is_wrong }) =>
+    element("figure", { class: is_wrong ? "wrong" : "" }, element("img", { src: picture, alt: "" }), element("figcaption", {}, inline(label))))),
   effects({ rows, shown }) {
     const most = Math.max(...rows.map(({ value }) => (isNumber(value) ? value : 0)));
     const line = ({ label, value, deviation }) => element("tr", {}, element("th", { scope: "row" }, inline(label)),

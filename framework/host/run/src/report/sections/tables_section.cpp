@@ -8,6 +8,7 @@
 
 #include "evaluation/forecast_sample.h"
 #include "evaluation/metric_breakdown.h"
+#include "evaluation/picture_sample.h"
 #include "report/sections/sections.h"
 #include "result/json_path.h"
 
@@ -126,6 +127,52 @@ List forecast_blocks(const RunResult& result) {
   return blocks;
 }
 
+/// The name of a class, or the number.
+Json shown_value(const Json& classes, const Json& value) {
+  if (classes.is_array() && value.is_number() &&
+      value.get<double>() < static_cast<double>(classes.size()))
+    return classes[static_cast<std::size_t>(value.get<double>())].at("name");
+  return as("setting", value);
+}
+
+/// What the report calls the classes of a target, in order; null for numbers.
+Json classes_of(const RunResult& result, const std::string& target) {
+  const Json& targets = at_path(result.data, {"targets"});
+  for (const Json& one : targets.is_array() ? targets : Json::array()) {
+    if (target.empty() || one.at("name") == target)
+      return one.value("classes", Json());
+  }
+  return {};
+}
+
+List picture_blocks(const RunResult& result) {
+  List blocks;
+  for (const Json& sample : evaluated_tables(result, internal::PictureSample::kTable)) {
+    const std::string target = text_at_path(sample, {"target"});
+    const Json classes = classes_of(result, target);
+    List pictures;
+    for (std::size_t i = 0; i < sample.at("values").size(); ++i) {
+      const Json& values = sample.at("values")[i];
+      const Json actual = shown_value(classes, values[1]);
+      List label{actual};
+      if (classes.is_null() || values[1] != values[2]) {
+        label.push_back(", predicted ");
+        label.push_back(shown_value(classes, values[2]));
+      }
+      if (values.size() > 3) {
+        label.push_back(" ");
+        label.push_back(as("share", values[3]));
+      }
+      pictures.push_back({{"picture", sample.at("row_labels")[i]},
+                          {"is_wrong", !classes.is_null() && values[1] != values[2]},
+                          {"label", std::move(label)}});
+    }
+    blocks.push_back(card(target.empty() ? "Predictions" : "Predictions: " + target,
+                          {Json{{"block", "gallery"}, {"pictures", std::move(pictures)}}}));
+  }
+  return blocks;
+}
+
 List residual_blocks(const RunResult& result) {
   List samples = residual_tables(result, "residual_sample");
   Json errors;
@@ -159,6 +206,7 @@ List result_tables(const RunResult& result, const Numbers& numbers) {
                                          "score_histogram",
                                          "thresholds",
                                          internal::ForecastSample::kTable,
+                                         internal::PictureSample::kTable,
                                          internal::MetricsByStep::kTable,
                                          internal::MetricsBySeries::kTable};
   List by_class;
@@ -170,6 +218,7 @@ List result_tables(const RunResult& result, const Numbers& numbers) {
   const bool are_beside = are_small && !by_class.empty();
   by_class.push_back(class_card(numbers));
   List blocks = are_beside ? List{group(std::move(by_class))} : std::move(by_class);
+  append(blocks, picture_blocks(result));
   append(blocks, decision_blocks(result));
   append(blocks, forecast_blocks(result));
   append(blocks, residual_blocks(result));
