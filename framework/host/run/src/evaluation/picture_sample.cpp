@@ -14,13 +14,12 @@ namespace treadle::internal {
 PictureSample::~PictureSample() = default;
 
 bool PictureSample::is_for(const DataSpec& spec, const TargetSpec& target) {
-  const bool has_images =
-      std::any_of(spec.inputs.begin(), spec.inputs.end(), [](const PortSpec& port) {
-        return port.role == Role::kImage && port.shape.size() == 3;
-      });
-  const bool is_single = target.positions().empty() &&
-                         (target.kind == TargetKind::kClasses ||
-                          (target.kind == TargetKind::kNumbers && target.width() == 1));
+  const bool has_images = std::any_of(
+      spec.inputs.begin(), spec.inputs.end(),
+      [](const PortSpec& port) { return port.role == Role::kImage && port.shape.size() == 3; });
+  const bool is_single =
+      target.positions().empty() && (target.kind == TargetKind::kClasses ||
+                                     (target.kind == TargetKind::kNumbers && target.width() == 1));
   return has_images && is_single;
 }
 
@@ -92,7 +91,8 @@ MetricResult PictureSample::do_compute() const {
 
 StateDict PictureSample::do_state() const {
   nlohmann::json pictures = nlohmann::json::array();
-  at::Tensor numbers = at::empty({static_cast<std::int64_t>(shown_.size()), columns()}, at::kDouble);
+  at::Tensor numbers =
+      at::empty({static_cast<std::int64_t>(shown_.size()), columns()}, at::kDouble);
   auto* to = numbers.data_ptr<double>();
   for (const Shown& shown : shown_) {
     pictures.push_back(shown.picture);

@@ -603,6 +603,24 @@ TEST(Report, ShowsForecastsOfTheTestRowsOnceWhereThereAreAny) {
   EXPECT_TRUE(card(document, "metrics_by_step").is_null());
 }
 
+TEST(Report, MarksPicturesOfWrongPredictions) {
+  WrittenInput input = hold_out_run();
+  input.result["data"]["targets"] = {
+      {{"name", "animal"}, {"classes", {{{"name", "cat"}}, {{"name", "dog"}}}}}};
+  input.result["tables"] = {{{"name", "picture_sample"},
+                             {"row_labels", {"data:a", "data:b"}},
+                             {"column_labels", {"row", "actual", "predicted", "probability"}},
+                             {"values", {{4, 0, 0, 0.75}, {9, 1, 0, 0.5}}}}};
+
+  const Json pictures = find_block(card(document_of(input), "Predictions"), "gallery")["pictures"];
+
+  EXPECT_EQ(pictures[0]["label"], Json({"cat", " (", {{"share", 0.75}}, ")"}));
+  EXPECT_EQ(pictures[1]["label"],
+            Json({"dog", ", predicted ", "cat", " (", {{"share", 0.5}}, ")"}));
+  EXPECT_EQ(pictures[0]["is_wrong"], false);
+  EXPECT_EQ(pictures[1]["is_wrong"], true);
+}
+
 TEST(Report, IsWrittenForARunThatHasAlmostNothing) {
   WrittenInput input;
   input.name = "empty";

@@ -160,15 +160,17 @@ List picture_blocks(const RunResult& result) {
         label.push_back(shown_value(classes, values[2]));
       }
       if (values.size() > 3) {
-        label.push_back(" ");
+        label.push_back(" (");
         label.push_back(as("share", values[3]));
+        label.push_back(")");
       }
       pictures.push_back({{"picture", sample.at("row_labels")[i]},
                           {"is_wrong", !classes.is_null() && values[1] != values[2]},
                           {"label", std::move(label)}});
     }
     blocks.push_back(card(target.empty() ? "Predictions" : "Predictions: " + target,
-                          {Json{{"block", "gallery"}, {"pictures", std::move(pictures)}}}));
+                          {note("Held-out images, evenly spread over their rows."),
+                           Json{{"block", "gallery"}, {"pictures", std::move(pictures)}}}));
   }
   return blocks;
 }
