@@ -21,7 +21,7 @@
 #
 # In Treadle's tree a plugin with REQUIRES is a Debian package of its own, treadle-plugin-<name>: the program then depends
 # on none of these libraries. The package treadle recommends it, so apt installs it along, or suggests it: PACKAGE
-# suggested. With PACKAGE a plugin that finds its libraries itself is a package, too. What the folder installs after
+# suggested. PACKAGE also makes a package of a plugin that finds its libraries itself. Whatever the folder installs after
 # treadle_add_plugin() goes into the same package. Outside the tree it is treadle_package_plugin() that makes packages.
 #
 # PCH is the precompiled header the sources are compiled with (default: tensor). LINK is for other libraries;
