@@ -1,6 +1,7 @@
 # What an installed Treadle consists of: programs, libraries, headers, and a CMake package with the components
-# SDK (write plugins) and Run (run workflows from C++). Two components for packages: `dev` is what compiles against
-# Treadle, everything else is `runtime`.
+# SDK (write plugins) and Run (run workflows from C++). Components for packages: `dev` is what compiles against
+# Treadle, treadle-plugin-<name> a plugin with a package of its own, everything else is `runtime`. Plugins are installed by
+# treadle_add_plugin().
 include(CMakePackageConfigHelpers)
 set(TREADLE_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/Treadle")
 
@@ -31,12 +32,6 @@ foreach(part IN ITEMS framework/base framework/tensor framework/core framework/s
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${part}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
   endif()
 endforeach()
-
-get_property(plugins GLOBAL PROPERTY TREADLE_PLUGIN_TARGETS)
-if(plugins)
-  install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/treadle/plugins/${TREADLE_ABI_MAJOR})
-  set_target_properties(${plugins} PROPERTIES INSTALL_RPATH "$ORIGIN/../../..")
-endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/TreadleConfig.cmake.in
     ${PROJECT_BINARY_DIR}/TreadleConfig.cmake INSTALL_DESTINATION ${TREADLE_PACKAGE_DIR}

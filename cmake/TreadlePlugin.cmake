@@ -1,5 +1,5 @@
 # treadle_add_plugin([NAME <name>] [PCH tensor|nn|none] [USES graph|table...] [REQUIRES <requirement>...]
-#                    [LINK <target>...]
+#                    [PACKAGE recommended|suggested] [LINK <target>...]
 #                    [TEST_LINK <target>...] [TEST_LABELS <label>...] [TEST_AT_LANDING <pattern>...])
 #   The folder is the plugin: its *.cpp are the sources, its *.schema.json and plugin.json the manifest,
 #   its test/*_test.cpp the tests. NAME, or else the folder's name, is the library's name (<name>.so) and the
@@ -18,6 +18,11 @@
 # to them and sees their headers. Where one is missing, the plugin is left out: a message names what was not found and
 # the package, no target is defined, and nothing else changes. Commands after treadle_add_plugin() that need its targets
 # stand in if(TARGET treadle-plugin-<name>).
+#
+# In Treadle's tree a plugin with REQUIRES is a Debian package of its own, treadle-plugin-<name>: the program then depends
+# on none of these libraries. The package treadle recommends it, so apt installs it along, or suggests it: PACKAGE
+# suggested. PACKAGE also makes a package of a plugin that finds its libraries itself. Whatever the folder installs after
+# treadle_add_plugin() goes into the same package. Outside the tree it is treadle_package_plugin() that makes packages.
 #
 # PCH is the precompiled header the sources are compiled with (default: tensor). LINK is for other libraries;
 # `USES graph` for plugins that build model graphs themselves, `USES table` for sources of tables. The targets of all
@@ -141,7 +146,7 @@ function(treadle_find_requirements prefix what)
 endfunction()
 
 function(treadle_add_plugin)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;PCH" "USES;REQUIRES;LINK;TEST_LINK;TEST_LABELS;TEST_AT_LANDING")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;PCH;PACKAGE" "USES;REQUIRES;LINK;TEST_LINK;TEST_LABELS;TEST_AT_LANDING")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "treadle_add_plugin: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -168,6 +173,9 @@ function(treadle_add_plugin)
   endif()
   if(arg_PCH STREQUAL "none")
     set(arg_PCH "")
+  endif()
+  if(DEFINED arg_PACKAGE AND NOT arg_PACKAGE MATCHES "^(recommended|suggested)$")
+    message(FATAL_ERROR "${folder}: PACKAGE must be recommended or suggested, got \"${arg_PACKAGE}\"")
   endif()
   set(libraries treadle::sdk ${arg_LINK})
   foreach(part IN LISTS arg_USES)
@@ -198,6 +206,15 @@ function(treadle_add_plugin)
   target_link_libraries(${target} PRIVATE ${target}-objects)
   treadle_link_as_plugin(${target} ${name})
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/../../..")
+  if((arg_REQUIRES OR arg_PACKAGE) AND NOT COMMAND treadle_finish_plugin_project)
+    if(NOT arg_PACKAGE)
+      set(arg_PACKAGE recommended)
+    endif()
+    set_target_properties(${target} PROPERTIES TREADLE_PACKAGE ${arg_PACKAGE})
+    set_property(GLOBAL APPEND PROPERTY TREADLE_PACKAGED_PLUGINS ${target})
+    set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME ${target})
+    set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME ${target} PARENT_SCOPE)
+  endif()
   install(TARGETS ${target}
       LIBRARY DESTINATION "${TREADLE_PLUGIN_DESTINATION}")
   set_property(GLOBAL APPEND PROPERTY TREADLE_PLUGIN_TARGETS ${target})

@@ -313,8 +313,8 @@ TEST(DividedFits, ASearchMayHaveATimeBudgetAndAStorage) {
 
   const Workspace place;
   document["search"].erase("budget");
-  document["search"]["storage"] = {{"use", "sqlite"},
-                                   {"location", (place.folder() / "study.db").string()}};
+  document["search"]["storage"] = {{"use", "journal"},
+                                   {"location", (place.folder() / "study").string()}};
   const Divided stored = run_by(runtime, document, 2);
   EXPECT_THAT(stored.errors, Each(""));
   EXPECT_EQ(stored.training.size(), 2U);

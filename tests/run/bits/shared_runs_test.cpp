@@ -280,7 +280,7 @@ TEST(SharedRun, RefusesSearchesThatEachProcessWouldDecideForItself) {
   const Workspace workspace;
   const std::pair<nlohmann::json, const char*> refused[] = {
       {{{"budget", {{"time", "1h"}}}}, "cannot keep search.budget.time"},
-      {{{"storage", {{"use", "sqlite"}, {"location", (workspace.folder() / "study.db").string()}}}},
+      {{{"storage", {{"use", "journal"}, {"location", (workspace.folder() / "study").string()}}}},
        "cannot share a study as well (search.storage)"},
   };
   for (const auto& [settings, words] : refused) {

@@ -445,7 +445,7 @@ TEST(Ensemble, IsRefusedBeforeAnythingIsTrained) {
   EXPECT_THAT(refusal({{"objective", "parameter_count"}}), HasSubstr("no parameter_count; set"));
   EXPECT_THAT(refusal({{"objective", {"log_loss", "accuracy"}}, {"tuner", "random"}}),
               HasSubstr("by one objective"));
-  EXPECT_THAT(refusal({{"storage", {{"use", "sqlite"}, {"location", "study.db"}}}}),
+  EXPECT_THAT(refusal({{"storage", {{"use", "journal"}, {"location", "study"}}}}),
               HasSubstr("leave \"storage\" out"));
 }
 

@@ -64,6 +64,8 @@ class SearchesAt : public ::testing::TestWithParam<MeetingPlace> {
       GTEST_SKIP() << "TREADLE_RUNNER does not name the app";
     if (!GetParam().missing.empty())
       GTEST_SKIP() << GetParam().missing;
+    if (Runtime().schemas().find("storage", GetParam().storage).schema == nullptr)
+      GTEST_SKIP() << "the storage " << GetParam().storage << " was not built";
     location_ = GetParam().location(workspace_.folder());
   }
 
