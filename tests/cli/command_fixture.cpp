@@ -200,6 +200,11 @@ Finished CommandFixture::run_program(const std::vector<std::string>& words) {
   return start_program(words).wait();
 }
 
+void CommandFixture::skip_without(const std::string& interface_word, const std::string& name) {
+  if (run({"plugins", "list", interface_word}).out.find("  " + name + " ") == std::string::npos)
+    GTEST_SKIP() << "the " << interface_word << " " << name << " was not built";
+}
+
 std::string CommandFixture::runner() {
   return required("TREADLE_RUNNER");
 }

@@ -65,6 +65,8 @@ class CommandFixture : public testing::Test {
   Running start_program(const std::vector<std::string>& words);
   /// Runs another program to the end.
   Finished run_program(const std::vector<std::string>& words);
+  /// Skips the test where the component was not built: its library may be missing. For SetUp().
+  void skip_without(const std::string& interface_word, const std::string& name);
   /// The path of `workflow-runner`.
   static std::string runner();
 

@@ -46,6 +46,7 @@ class Launch : public CommandFixture {
     given_points();
     given_document(3);
   }
+  void SetUp() override { skip_without("communicator", "gloo"); }
 };
 
 TEST_F(Launch, OfOneProcessTrainsAsRunDoes) {

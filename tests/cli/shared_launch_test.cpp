@@ -26,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 class SharedLaunch : public CommandFixture {
  protected:
+  void SetUp() override { skip_without("communicator", "gloo"); }
+
   SharedLaunch() {
     given_points();
     set("TMPDIR", folder());

