@@ -1,4 +1,5 @@
 #include <treadle/core/data/batch_list.h>
+#include <treadle/core/data/transform.h>
 #include <treadle/core/model/layer.h>
 #include <treadle/engine/evaluation.h>
 
@@ -17,6 +18,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -27,6 +29,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/core/model/abilities/keeps_state.h>
+#include <treadle/engine/batch_preparation.h>
 #include <treadle/engine/divided_source.h>
 #include <treadle/engine/thread_budget.h>
 #include <treadle/tensor/task_random.h>
@@ -391,6 +394,76 @@ TEST(Evaluation, PadsBatchesForALossOverAllRows) {
 
   EXPECT_EQ(totals.rows, 4);
   EXPECT_NEAR(totals.loss, std::sqrt((4 + 4 + 9 + 16 + 25 + 36 + 49) / 7.0), 1e-6);
+}
+
+/// Doubles the first target, wherever the batch is.
+class DoublesTarget : public Transform {
+  void do_fit(const RowReader&, const RowList&) override {}
+  DataSpec do_output_spec(const DataSpec& before) const override { return before; }
+  void do_apply(Batch& batch, const ApplyContext&) const override {
+    batch.targets[0] = batch.targets[0].mul(2);
+  }
+  bool do_works_on_device() const override { return true; }
+  StateDict do_state() const override { return {}; }
+  void do_load_state(const StateDict&) override {}
+};
+
+/// The weighted mean of products of outputs and targets, for numbers of one dtype alone.
+class MeanProduct : public Loss {
+  std::vector<OutputSpec> do_outputs_for(const TargetSpec& target) const override {
+    return {{"value", target.shape}};
+  }
+  bool do_is_additive() const override { return false; }
+  LossTerms do_forward(const std::vector<at::Tensor>& outputs,
+                       const TargetBatch& target) const override {
+    const at::Tensor products = outputs[0].mul(target.values()).squeeze(1);
+    EXPECT_EQ(target.values().scalar_type(), outputs[0].scalar_type());
+    return {products.dot(target.weights()).div(target.weights().sum()), at::ones({})};
+  }
+  Prediction do_prediction(const std::vector<at::Tensor>& outputs) const override {
+    return {TargetKind::kNumbers, outputs[0]};
+  }
+};
+
+/// The mean of each picture.
+class MeanOfPicture : public Model {
+ public:
+  void forward(const Inputs& inputs, Outputs& outputs, ForwardContext&) override {
+    outputs[0] = inputs[0].flatten(1).mean(1, /*keepdim=*/true);
+  }
+};
+
+TEST(Evaluation, GivesALossOverAllRowsTheTargetsThatTheDevicePrepared) {
+  DataSpec spec;
+  spec.inputs = {{"image", {1, 2, 2}, {}, Role::kImage, at::kByte}};
+  spec.targets = {{.name = "y", .shape = {1}}};
+  std::vector<Batch> batches;
+  for (const int first : {1, 3}) {
+    Batch& batch = batches.emplace_back();
+    batch.inputs = {at::stack(
+        {at::full({1, 2, 2}, first, at::kByte), at::full({1, 2, 2}, first + 1, at::kByte)})};
+    batch.targets = batch.original_targets = {
+        at::tensor({1.0 * first, -2.0 * first}, at::kDouble).unsqueeze(1)};
+    batch.weights = at::tensor({1.0, 3.0}, at::kDouble);
+    batch.rows = at::tensor({first, first + 1}, at::kLong);
+  }
+  BatchList stream(std::move(batches));
+  const DoublesTarget doubles;
+  const BatchPreparation preparation(spec, {&doubles}, {.for_device = true});
+  ASSERT_TRUE(preparation.has_device_part());
+  MeanOfPicture model;
+  const ObjectiveOf<MeanProduct> loss({.name = "y", .shape = {1}});
+  std::vector<double> seen;
+
+  const Evaluation totals =
+      evaluate({.model = &model, .objective = &loss, .preparation = &preparation}, stream, {},
+               [&](const Predictions&, const Batch& batch) {
+                 seen.push_back(batch.original_targets[0].sum().item<double>());
+               });
+
+  // Products 1 * 2, 2 * -4, 3 * 6, 4 * -12 with weights 1, 3, 1, 3.
+  EXPECT_NEAR(totals.loss, (2 - 24 + 18 - 144) / 8.0, 1e-6);
+  EXPECT_THAT(seen, ElementsAre(-1, -3));
 }
 
 /// Loses a row of each batch.

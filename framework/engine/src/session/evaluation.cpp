@@ -100,6 +100,18 @@ void to_host(Predictions& predictions, const Waiting& waiting) {
   }
 }
 
+/// Puts what the device made of targets and weights in the place of what it was sent: a loss over
+/// whole rows is computed on the host.
+void fetch_prepared(const Batch& prepared, const Waiting& waiting, Batch& batch) {
+  const auto fetched = [&](const at::Tensor& value) {
+    return value.defined() ? waiting.fetched(value) : value;
+  };
+  std::transform(prepared.targets.begin(), prepared.targets.end(), batch.targets.begin(), fetched);
+  std::transform(prepared.position_weights.begin(), prepared.position_weights.end(),
+                 batch.position_weights.begin(), fetched);
+  batch.weights = fetched(prepared.weights);
+}
+
 /// The numbers of a loss that are on its device.
 std::int64_t numbers_in(const BatchLoss& loss) {
   auto numbers = static_cast<std::int64_t>(loss.terms.size() + loss.auxiliary.size());
@@ -181,6 +193,8 @@ void evaluate_batch(const EvaluationSetup& setup, ForwardContext& context,
       for (const at::Tensor& output : outputs)
         evaluated.outputs.push_back(waiting.fetched(output));
     }
+    if (has_device_part && has_targets(batch) && !setup.objective->is_additive())
+      fetch_prepared(batch, waiting, evaluated.batch);
   }
   span.emplace(setup.timeline, Phase::kMetrics);
   if (setup.samples != nullptr)
