@@ -30,7 +30,7 @@ TABLES = {
                         "columns": ["signed", "region", "plan", "tenure", "charge", "calls", "last_login", "discount"],
                         "missing": "nan"},
                "transforms": ["impute", "standardize", "one_hot"], "metrics": ["log_loss"]}, "log_loss", False),
-    "digits": ({"data": {"use": "csv", "path": "digits.csv"}, "transforms": NUMBERS, "metrics": ["log_loss", "accuracy"]},
+    "digits": ({"data": {"use": "csv", "path": "digits.csv", "header": False, "task": "classification"}, "transforms": NUMBERS, "metrics": ["log_loss", "accuracy"]},
                "log_loss", False),
 }
 RATE = {"log_uniform": [1e-4, 1e-1]}

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <treadle/base/problem.h>
+#include <treadle/core/training/optimizer.h>
 #include <treadle/tensor/safetensors.h>
 
 #include "workspace.h"
@@ -167,6 +168,25 @@ TEST(OptimizerGroups, SayThatTheyLeaveNothingToAValueOfTheRest) {
   nlohmann::json some_left = all;
   some_left["optimizer"]["groups"].erase(1);
   EXPECT_EQ(mistake_in(some_left), "nothing was thrown");
+}
+
+// All that the runtime has: a new one is tested as it comes.
+TEST(EveryOptimizer, TakesTheStepsOfWholeBatchesWithAccumulatedGradients) {
+  const Runtime runtime;
+  for (const std::string& name : runtime.registry().names<Optimizer>()) {
+    SCOPED_TRACE(name);
+    nlohmann::json document = with_groups(nlohmann::json::array(), 3);
+    document["optimizer"] = {{"use", name}, {"learning_rate", 0.01}};
+    // Bases of what no gradient of the first step reaches are the last bits' choice.
+    if (name == "soap")
+      document["optimizer"]["max_precond_dim"] = 2;
+    document["precision"] = "float64";
+    const auto whole = weights_of(runtime, document);
+    document["training"]["gradients"] = {{"use", "accumulate"}, {"micro_batches", 4}};
+    const auto accumulated = weights_of(runtime, document);
+    for (const auto& [parameter, tensor] : whole)
+      EXPECT_TRUE(at::allclose(accumulated.at(parameter), tensor, 1e-9, 1e-9)) << parameter;
+  }
 }
 
 TEST(OptimizerGroups, SayThatTheLastHasNoValueOfItsOwn) {
