@@ -8,7 +8,6 @@
 #include <treadle/base/near_miss.h>
 #include <treadle/base/path_words.h>
 #include <treadle/table/number_text.h>
-#include <treadle/table/source_files.h>
 
 #include "file_format.h"
 
@@ -18,25 +17,18 @@ namespace {
 using After = CsvScanner::After;
 using Wants = table::RowSink::Wants;
 
-// A position is file * kLines + line.
-constexpr std::int64_t kLines = std::int64_t{1} << 40;
-
 }  // namespace
 
 CsvSource::CsvSource(CsvOptions options, table::SourceUse use)
-    : options_(std::move(options)), use_(use) {}
-
-std::string CsvSource::do_shown() const {
-  return files_.empty() ? shown_path(options_.paths.at(0)) : table::shown_files(files_);
-}
+    : options_(std::move(options)), use_(use), files_(options_.paths) {}
 
 std::string CsvSource::do_place_of(std::int64_t position) const {
-  return shown_path(files_.at(static_cast<std::size_t>(position / kLines))) + ":" +
-         std::to_string(position % kLines);
+  return files_.shown(files_.file_of(position)) + ":" +
+         std::to_string(table::SourceFiles::line_of(position));
 }
 
 std::int64_t CsvSource::position() const {
-  return static_cast<std::int64_t>(file_) * kLines + scanner_->line();
+  return table::SourceFiles::position(file_, scanner_->line());
 }
 
 std::string CsvSource::do_remedy_for_comma(bool is_trained) const {
@@ -45,17 +37,8 @@ std::string CsvSource::do_remedy_for_comma(bool is_trained) const {
   return "set \"decimal\": \",\", and where points group thousands, \"thousands\": \".\"";
 }
 
-std::string CsvSource::do_hash() const {
-  if (files_.size() == 1)
-    return hash_file(files_[0]);
-  std::string all;
-  for (const std::filesystem::path& file : files_)
-    all += hash_file(file) + "\n";
-  return hash_text(all);
-}
-
 table::TableColumns CsvSource::do_open() {
-  files_ = table::find_files(options_.paths);
+  files_.find();
   try {
     return read_columns();
   } catch (const DataError&) {
@@ -102,30 +85,16 @@ void CsvSource::open_file(std::size_t file) {
   if (scanner.begin_row() == nullptr) {
     throw DataError(scanner.shown() +
                     ": the file is empty; it must begin with the header line of " +
-                    shown_path(files_[0]));
+                    files_.shown(0));
   }
   const std::int64_t line = scanner.line();
   check_header(line, scanner.read_row());
 }
 
 void CsvSource::check_header(std::int64_t line, const std::vector<std::string>& names) const {
-  if (names == names_)
-    return;
-  const auto fail = [&](const std::string& found) {
-    throw DataError(scanner_->shown() + ":" + std::to_string(line) + ": " + found + " in " +
-                    shown_path(files_[0]) +
-                    "; all files of \"path\" need the same columns in the same order");
-  };
-  if (names.size() != names_.size()) {
+  if (names.size() != names_.size())
     check_separator(line, names, names_);
-    fail("the header has " + std::to_string(names.size()) + " columns, but " +
-         std::to_string(names_.size()));
-  }
-  std::size_t i = 0;
-  while (names[i] == names_[i])
-    ++i;
-  fail("column " + std::to_string(i + 1) + " is " + quote_text(names[i]) + ", but " +
-       quote_text(names_[i]));
+  files_.expect_columns(scanner_->shown() + ":" + std::to_string(line), names, names_);
 }
 
 bool CsvSource::do_read(table::RowSink& sink, std::int64_t rows) {
@@ -259,20 +228,18 @@ table::TableSource::Bookmark CsvSource::do_bookmark() const {
 }
 
 void CsvSource::do_go_to(const Bookmark& place) {
-  const auto file = static_cast<std::size_t>(place.position / kLines);
-  if (file >= files_.size())
-    throw DataError(do_shown() + ": the data has fewer files than when it was read before");
+  const std::size_t file = files_.file_of(place.position);
   if (file != file_ || !scanner_) {
     file_ = file;
     scanner_.emplace(files_[file], options_);
   }
-  scanner_->go_to(place.offset, place.position % kLines);
+  scanner_->go_to(place.offset, table::SourceFiles::line_of(place.position));
 }
 
 void CsvSource::fail_for_separator(std::int64_t line, const std::string& found, char other) const {
   const std::string shown = shown_separator(other);
   // Data for a trained model is written as its training data was.
-  throw DataError(shown_path(files_[file_]) + ":" + std::to_string(line) + ": " + found +
+  throw DataError(files_.shown(file_) + ":" + std::to_string(line) + ": " + found +
                   "; the separator seems to be " + shown +
                   (use_ == table::SourceUse::kTrained
                        ? ", and the model reads files with " + shown_separator(options_.separator) +

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <treadle/table/source_files.h>
 #include <treadle/table/table_data.h>
 #include <treadle/table/table_source.h>
 
@@ -26,10 +26,10 @@ class CsvSource final : public table::TableSource {
   bool do_read(table::RowSink& sink, std::int64_t rows) override;
   Bookmark do_bookmark() const override;
   void do_go_to(const Bookmark& place) override;
-  std::string do_shown() const override;
+  std::string do_shown() const override { return files_.shown(); }
   std::string do_place_of(std::int64_t position) const override;
   std::string do_remedy_for_comma(bool is_trained) const override;
-  std::string do_hash() const override;
+  std::string do_hash() const override { return files_.hash(); }
 
   table::TableColumns read_columns();
   /// Goes to the first row of a file behind the first one.
@@ -54,7 +54,7 @@ class CsvSource final : public table::TableSource {
 
   CsvOptions options_;
   table::SourceUse use_;
-  std::vector<std::filesystem::path> files_;
+  table::SourceFiles files_;
   std::size_t file_ = 0;  // that is read
   std::optional<CsvScanner> scanner_;
   std::vector<std::string> names_;  // of the columns

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <treadle/base/config.h>
+#include <treadle/table/source_files.h>
 #include <treadle/table/table_data.h>
 
 #include "jsonl_source.h"
@@ -16,14 +17,14 @@ namespace treadle::jsonl {
 class JsonlData final : public table::TableData {
  public:
   explicit JsonlData(const Config& config)
-      : TableData(config), path_(config.get<std::string>("path")) {}
+      : TableData(config), paths_(table::paths_of(config, "path")) {}
 
  private:
   std::unique_ptr<table::TableSource> do_source(table::SourceUse) const override {
-    return std::make_unique<JsonlSource>(path_);
+    return std::make_unique<JsonlSource>(paths_);
   }
 
-  std::filesystem::path path_;
+  std::vector<std::string> paths_;  // or patterns
 };
 
 }  // namespace treadle::jsonl

@@ -9,9 +9,7 @@
 #include <vector>
 
 #include <treadle/base/error.h>
-#include <treadle/base/hash.h>
 #include <treadle/base/json_words.h>
-#include <treadle/base/path_words.h>
 
 #include "json_cells.h"
 
@@ -177,40 +175,63 @@ class RowCells final : public JsonCells {
   table::RowSink* sink_ = nullptr;  // during read_row()
 };
 
-JsonlSource::JsonlSource(std::filesystem::path path)
-    : path_(std::move(path)), shown_(shown_path(path_)) {}
+JsonlSource::JsonlSource(std::vector<std::string> paths) : files_(std::move(paths)) {}
 
 JsonlSource::~JsonlSource() = default;
 
-std::string JsonlSource::do_hash() const {
-  return hash_file(path_);
+std::string JsonlSource::do_place_of(std::int64_t position) const {
+  return files_.shown(files_.file_of(position)) + ":" +
+         std::to_string(table::SourceFiles::line_of(position));
+}
+
+LineReader& JsonlSource::open_file(std::size_t file) {
+  file_ = file;
+  return lines_.emplace(files_[file], files_.shown(file));
+}
+
+void JsonlSource::do_go_to(const Bookmark& place) {
+  if (const std::size_t file = files_.file_of(place.position); file != file_)
+    open_file(file);
+  lines_->go_to(place.offset, table::SourceFiles::line_of(place.position));
 }
 
 table::TableColumns JsonlSource::do_open() {
-  LineReader& lines = lines_.emplace(path_, shown_);
-  const Bookmark start = do_bookmark();
-  KeyCells keys(shown_);
+  files_.find();
+  KeyCells keys(files_.shown());
   std::string_view line;
-  while (lines.next(line))
-    keys.read(line);  // bad lines are listed when rows are read
+  for (std::size_t file = 0; file < files_.size(); ++file) {
+    LineReader& lines = open_file(file);
+    const std::int64_t start = lines.offset();
+    while (lines.next(line))
+      keys.read(line);      // bad lines are listed when rows are read
+    lines.go_to(start, 0);  // refuses a pipe, which cannot be read twice
+  }
   std::vector<std::string> names = keys.names();
-  do_go_to(start);
+  LineReader& lines = file_ == 0 ? *lines_ : open_file(0);
   cells_ = std::make_unique<RowCells>(names);
   if (names.empty()) {
     if (!lines.next(line))
-      throw DataError(shown_ + ": the file is empty");
+      throw DataError(files_.shown(0) + ": the file is empty");
     const std::string problem = keys.read(line);
-    throw DataError(do_place_of(lines.line()) + ": " +
+    throw DataError(do_place_of(position()) + ": " +
                     (problem.empty() ? "the object has no key" : problem));
   }
-  return {std::move(names), true, shown_, ""};
+  return {std::move(names), true, files_.shown(), ""};
 }
 
 bool JsonlSource::do_read(table::RowSink& sink, std::int64_t rows) {
   std::string_view line;
-  for (; rows > 0 && lines_->next(line); --rows)
-    cells_->read_row(line, lines_->line(), sink);
-  return lines_->has_next();
+  while (rows > 0) {
+    if (lines_->next(line)) {
+      cells_->read_row(line, position(), sink);
+      --rows;
+    } else if (file_ + 1 < files_.size()) {
+      open_file(file_ + 1);
+    } else {
+      return false;
+    }
+  }
+  return lines_->has_next() || file_ + 1 < files_.size();
 }
 
 }  // namespace treadle::jsonl

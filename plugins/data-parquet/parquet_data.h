@@ -1,29 +1,30 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <treadle/base/config.h>
+#include <treadle/table/source_files.h>
 #include <treadle/table/table_data.h>
 
 #include "parquet_source.h"
 
 namespace treadle::parquet {
 
-/// The data provider `parquet`: a table in a Parquet file. Parameters: parquet.schema.json; the
+/// The data provider `parquet`: a table in Parquet files. Parameters: parquet.schema.json; the
 /// files that can be read: README.md.
 class ParquetData final : public table::TableData {
  public:
   explicit ParquetData(const Config& config)
-      : TableData(config), path_(config.get<std::string>("path")) {}
+      : TableData(config), paths_(table::paths_of(config, "path")) {}
 
  private:
   std::unique_ptr<table::TableSource> do_source(table::SourceUse /*use*/) const override {
-    return std::make_unique<ParquetSource>(path_);
+    return std::make_unique<ParquetSource>(paths_);
   }
 
-  std::filesystem::path path_;
+  std::vector<std::string> paths_;  // or patterns
 };
 
 }  // namespace treadle::parquet

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include <treadle/base/error.h>
-#include <treadle/base/hash.h>
-#include <treadle/base/path_words.h>
 
 namespace treadle::parquet {
 namespace {
@@ -16,29 +14,42 @@ constexpr std::int64_t kSecondsOfADay = 86400;
 
 }  // namespace
 
-ParquetSource::ParquetSource(std::filesystem::path path)
-    : path_(std::move(path)), shown_(shown_path(path_)) {}
-
-std::string ParquetSource::do_hash() const {
-  return hash_file(path_);
+std::string ParquetSource::do_place_of(std::int64_t position) const {
+  return files_.shown(files_.file_of(position)) + ", row " +
+         std::to_string(table::SourceFiles::line_of(position));
 }
 
 table::TableColumns ParquetSource::do_open() {
-  file_.emplace(std::make_unique<FileSource>(path_, shown_), shown_);
-  table::TableColumns columns;
+  files_.find();
+  open_file(0);
+  if (names_.empty())
+    throw DataError(files_.shown(0) + ": the file has no columns");
+  converted_.resize(names_.size());
+  return {names_, true, files_.shown(0), ""};
+}
+
+void ParquetSource::open_file(std::size_t file) {
+  const std::string shown = files_.shown(file);
+  reader_.reset();  // it borrows the file
+  file_.emplace(std::make_unique<FileSource>(files_[file], shown), shown);
+  file_index_ = file;
+  row_ = 0;
+  std::vector<std::string> names;
   for (const Column& column : file_->columns())
-    columns.names.push_back(column.name);
-  if (columns.names.empty())
-    throw DataError(shown_ + ": the file has no columns");
-  columns.place = shown_;
-  converted_.resize(columns.names.size());
-  return columns;
+    names.push_back(column.name);
+  if (names_.empty())
+    names_ = std::move(names);
+  else
+    files_.expect_columns(shown, names, names_);
 }
 
 void ParquetSource::do_go_to(const Bookmark& place) {
-  const std::int64_t row = place.position - 1;
+  const std::size_t file = files_.file_of(place.position);
+  if (file != file_index_)
+    open_file(file);
+  const std::int64_t row = table::SourceFiles::line_of(place.position) - 1;
   if (row < 0 || row > file_->rows()) {
-    throw DataError(shown_ + ": the file has " + std::to_string(file_->rows()) +
+    throw DataError(files_.shown(file) + ": the file has " + std::to_string(file_->rows()) +
                     " rows, fewer than when it was read before");
   }
   row_ = row;
@@ -108,18 +119,23 @@ table::ColumnChunk ParquetSource::chunk_of(std::size_t place, const ColumnValues
 
 bool ParquetSource::do_read(table::RowSink& sink, std::int64_t rows) {
   read_columns_for(sink);
-  std::vector<table::ColumnChunk> chunks(sink.columns());
   while (rows > 0) {
     const std::size_t count = reader_->read(static_cast<std::size_t>(std::min(rows, kRowsAtOnce)));
-    if (count == 0)
-      return false;
+    if (count == 0) {
+      if (file_index_ + 1 == files_.size())
+        return false;
+      open_file(file_index_ + 1);
+      read_columns_for(sink);
+      continue;
+    }
+    std::vector<table::ColumnChunk> chunks(sink.columns());
     for (std::size_t i = 0; i < wanted_.size(); ++i)
       chunks[wanted_[i]] = chunk_of(wanted_[i], reader_->values()[i]);
-    sink.add(chunks, count, row_ + 1);
+    sink.add(chunks, count, position());
     row_ += static_cast<std::int64_t>(count);
     rows -= static_cast<std::int64_t>(count);
   }
-  return row_ < file_->rows();
+  return row_ < file_->rows() || file_index_ + 1 < files_.size();
 }
 
 }  // namespace treadle::parquet

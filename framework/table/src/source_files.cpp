@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <treadle/base/error.h>
+#include <treadle/base/hash.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/path_words.h>
 
@@ -120,6 +121,49 @@ std::string shown_files(const std::vector<fs::path>& files) {
     return shown_path(files[0]);
   return shown_path(files[0]) + " and " + std::to_string(files.size() - 1) +
          (files.size() == 2 ? " more file" : " more files");
+}
+
+std::size_t SourceFiles::file_of(std::int64_t position) const {
+  const auto file = static_cast<std::size_t>(position / kLines);
+  if (file >= files_.size())
+    throw DataError(shown() + ": the data has fewer files than when it was read before");
+  return file;
+}
+
+std::string SourceFiles::shown() const {
+  return files_.empty() ? shown_path(paths_.at(0)) : shown_files(files_);
+}
+
+std::string SourceFiles::shown(std::size_t file) const {
+  return shown_path(files_.at(file));
+}
+
+std::string SourceFiles::hash() const {
+  if (files_.size() == 1)
+    return hash_file(files_[0]);
+  std::string all;
+  for (const fs::path& file : files_)
+    all += hash_file(file) + "\n";
+  return hash_text(all);
+}
+
+void SourceFiles::expect_columns(const std::string& place, const std::vector<std::string>& names,
+                                 const std::vector<std::string>& of_first) const {
+  if (names == of_first)
+    return;
+  const auto fail = [&](const std::string& found) {
+    throw DataError(place + ": " + found + " in " + shown(0) +
+                    "; all files of \"path\" need the same columns in the same order");
+  };
+  if (names.size() != of_first.size()) {
+    fail("there are " + std::to_string(names.size()) + " columns, but " +
+         std::to_string(of_first.size()));
+  }
+  std::size_t i = 0;
+  while (names[i] == of_first[i])
+    ++i;
+  fail("column " + std::to_string(i + 1) + " is " + quote_text(names[i]) + ", but " +
+       quote_text(of_first[i]));
 }
 
 }  // namespace treadle::table

@@ -229,6 +229,34 @@ TEST_F(JsonlTest, ReadsTheSameRowsInChunks) {
   EXPECT_EQ(values(Batch::join(batches).inputs[0]), values(batch(*whole).inputs[0]));
 }
 
+TEST_F(JsonlTest, TakesTheKeysOfAllFilesAndReadsThemInOrder) {
+  write(R"({"a": 1, "y": 0.5}
+{"a": 2, "y": 1.5})");
+  const std::filesystem::path first = std::filesystem::path(file()).replace_filename("1.jsonl");
+  std::filesystem::rename(file(), first);
+  write("");
+  std::filesystem::rename(file(), first.parent_path() / "2.jsonl");
+  write("\xEF\xBB\xBF{\"late\": 7, \"y\": 2.5, \"a\": 3}\n");
+  std::filesystem::rename(file(), first.parent_path() / "3.jsonl");
+  for (const bool in_memory : {true, false}) {
+    JsonlData data(Config(Json{{"path", (first.parent_path() / "?.jsonl").string()},
+                               {"target", "y"},
+                               {"missing", "nan"},
+                               {"in_memory", in_memory}}));
+    data.open({});
+
+    EXPECT_THAT(names(data), ElementsAre("a", "late"));
+    const auto stream = data.stream(2);
+    std::vector<Batch> batches;
+    for (Batch rows; stream->next(rows);)
+      batches.push_back(rows);
+    const Batch all = Batch::join(batches);
+    EXPECT_THAT(values(all.targets[0]), ElementsAre(0.5, 1.5, 2.5));
+    EXPECT_EQ(values(all.inputs[0])[4], 3);
+    EXPECT_EQ(values(all.inputs[0])[5], 7);
+  }
+}
+
 TEST_F(JsonlTest, ReadsLinesLongerThanAPiece) {
   const std::string text(3 << 20, 'x');
   const auto data =

@@ -1,5 +1,6 @@
 #include "parquet_data.h"
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -145,6 +146,81 @@ TEST(ParquetData, HasNullsAsMissingValues) {
   EXPECT_EQ(found, missing);
 }
 
+/// The first of them has no row, and others have nulls.
+const std::vector<const char*> kOfDuckdb{"duckdb-no-row",  "duckdb-nulls-v2", "duckdb-v1-lz4_raw",
+                                         "duckdb-v1-zstd", "duckdb-v2-gzip",  kWithoutNulls};
+constexpr const char* kAllOfDuckdb = "duckdb-*";
+
+std::vector<double> streamed(const DataProvider& data, std::int64_t chunk) {
+  const auto stream = data.stream(chunk);
+  std::vector<double> values;
+  for (Batch batch; stream->next(batch);) {
+    const std::vector<double> more = values_of(batch.inputs[0]);
+    values.insert(values.end(), more.begin(), more.end());
+  }
+  return values;
+}
+
+TEST(ParquetData, HasTheRowsOfSeveralFilesInTheOrderOfTheirNames) {
+  std::vector<std::string> expected;
+  std::vector<std::string> places;
+  for (const char* const name : kOfDuckdb) {
+    std::size_t row = 0;
+    for (const std::string& value : written(name, 3)) {
+      expected.push_back(value);
+      places.push_back(std::string(name) + ".parquet, row " + std::to_string(++row));
+    }
+  }
+  const Json parameters{{"columns", {"integer"}},
+                        {"target", "rising"},
+                        {"missing", "nan"},
+                        {"missing_target", "drop_row"}};
+  const auto data = make_data(kAllOfDuckdb, parameters);
+  data->open({});
+  const RowReader& rows = *data->ask<RowReader>();
+
+  const std::vector<double> features = values_of(all_rows(*data).inputs[0]);
+  std::vector<double> kept;
+  for (std::size_t row = 0; row < expected.size(); ++row) {
+    if (rows.describe_row(static_cast<std::int64_t>(kept.size())).ends_with(places[row]))
+      kept.push_back(expected[row] == "null" ? std::nan("") : std::stod(expected[row]));
+  }
+  ASSERT_EQ(kept.size(), features.size());
+  EXPECT_GT(kept.size(), 200U);
+  for (std::size_t row = 0; row < kept.size(); ++row)
+    EXPECT_TRUE(kept[row] == features[row] ||
+                (kept[row] != kept[row] && features[row] != features[row]))
+        << row;
+}
+
+TEST(ParquetData, ReadsSeveralFilesInChunksAsInMemory) {
+  Json parameters{{"columns", {"double"}}, {"target", "rising"}, {"missing", "drop_row"}};
+  const auto whole = make_data(kAllOfDuckdb, parameters);
+  whole->open({});
+  parameters["in_memory"] = false;
+  const auto data = make_data(kAllOfDuckdb, parameters);
+  data->open({});
+
+  for (const std::int64_t chunk : {7, 60, 1000})
+    EXPECT_EQ(streamed(*data, chunk), values_of(all_rows(*whole).inputs[0])) << chunk;
+}
+
+TEST(ParquetData, NamesTheFileWithOtherColumns) {
+  const auto data = plugin().make<DataProvider>(
+      "parquet", {{"path", {file("duckdb-v2-gzip.parquet"), file("hyparquet-groups.parquet")}},
+                  {"columns", {"integer"}},
+                  {"target", "rising"},
+                  {"missing", "nan"}});
+  try {
+    data->open({});
+    FAIL() << "opened";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(),
+                ::testing::ContainsRegex("hyparquet-groups.parquet: there are 20 columns, but 28 "
+                                         "in .*duckdb-v2-gzip.parquet; all files"));
+  }
+}
+
 TEST(ParquetData, NamesFileAndRow) {
   ASSERT_EQ(written(kWithNulls, 10)[0], "null");
   EXPECT_THAT(
@@ -174,6 +250,17 @@ INSTANTIATE_TEST_SUITE_P(
                       parquet_case("Numbers",
                                    {{"columns", {"integer", "decimal_9"}}, {"target", "halves"}})),
     CaseName());
+
+INSTANTIATE_TEST_SUITE_P(ParquetInChunks, StreamContract,
+                         ::testing::Values(StreamCase{
+                             "SeveralFiles",
+                             [] {
+                               return make_data(kAllOfDuckdb, {{"columns", {"float", "double"}},
+                                                               {"target", "rising"},
+                                                               {"missing", "drop_row"},
+                                                               {"in_memory", false}});
+                             }}),
+                         CaseName());
 
 }  // namespace
 }  // namespace treadle::testing
