@@ -1,4 +1,4 @@
-"""The network and training of gpt.json in eager PyTorch: what the figures of README.md are compared with.
+"""The network of gpt.json and its training by AdamW in eager PyTorch, for the figures of README.md.
 
     python3 eager.py tinyshakespeare.txt SEED [THREADS]
 
@@ -21,9 +21,6 @@ class Attention(nn.Module):
         super().__init__()
         self.project = nn.Linear(WIDTH, 3 * WIDTH)
         self.out = nn.Linear(WIDTH, WIDTH)
-        for linear in (self.project, self.out):
-            nn.init.xavier_uniform_(linear.weight)
-            nn.init.zeros_(linear.bias)
         self.register_buffer("future", torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1))
 
     def forward(self, x):
@@ -53,10 +50,16 @@ class Gpt(nn.Module):
     def __init__(self, vocabulary):
         super().__init__()
         self.words, self.positions = nn.Embedding(vocabulary, WIDTH), nn.Embedding(LENGTH, WIDTH)
-        nn.init.normal_(self.words.weight, std=0.02)
-        nn.init.normal_(self.positions.weight, std=0.02)
         self.blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
         self.norm = nn.LayerNorm(WIDTH)
+        for module in self.modules():
+            if isinstance(module, (nn.Embedding, nn.Linear)):
+                nn.init.normal_(module.weight, std=0.02)
+            if isinstance(module, nn.Linear):
+                nn.init.zeros_(module.bias)
+        for block in self.blocks:
+            for added in (block.attention.out, block.feed_forward[2]):
+                nn.init.normal_(added.weight, std=0.02 / math.sqrt(2 * LAYERS))
 
     def forward(self, tokens):
         x = self.words(tokens) + self.positions.weight[: tokens.shape[1]]

@@ -152,18 +152,18 @@ void SourceFiles::expect_columns(const std::string& place, const std::vector<std
   if (names == of_first)
     return;
   const auto fail = [&](const std::string& found) {
-    throw DataError(place + ": " + found + " in " + shown(0) +
-                    "; all files of \"path\" need the same columns in the same order");
+    throw DataError(place + ": " + found + "; all files of \"path\" need the same columns in the " +
+                    "same order");
   };
   if (names.size() != of_first.size()) {
-    fail("there are " + std::to_string(names.size()) + " columns, but " +
-         std::to_string(of_first.size()));
+    fail("expected " + std::to_string(of_first.size()) + " columns as in " + shown(0) + ", got " +
+         std::to_string(names.size()));
   }
   std::size_t i = 0;
   while (names[i] == of_first[i])
     ++i;
   fail("column " + std::to_string(i + 1) + " is " + quote_text(names[i]) + ", but " +
-       quote_text(of_first[i]));
+       quote_text(of_first[i]) + " in " + shown(0));
 }
 
 }  // namespace treadle::table

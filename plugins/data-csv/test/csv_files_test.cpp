@@ -76,7 +76,7 @@ TEST_F(CsvFiles, NameTheirFirstDifference) {
 
   EXPECT_EQ(with("a,towm,y\n1,2,3\n"),
             "2.csv:1: column 2 is \"towm\", but \"town\" in 1.csv" + remedy);
-  EXPECT_EQ(with("a,y\n1,2\n"), "2.csv:1: there are 2 columns, but 3 in 1.csv" + remedy);
+  EXPECT_EQ(with("a,y\n1,2\n"), "2.csv:1: expected 3 columns as in 1.csv, got 2" + remedy);
   EXPECT_EQ(with("a;town;y\n1;2;3\n"),
             "2.csv:1: the line has one field, \"a;town;y\"; the separator seems to be \";\". Set "
             "\"separator\": \";\"");

@@ -261,7 +261,7 @@ TEST(Gpt, GivesTheSameLogitsStepByStepWithACache) {
   }
 }
 
-// GPT-2's: 0.02, and 0.02 / sqrt(2 · 8) = 0.005 of what is added to the stream.
+// GPT-2's: 0.02, and 0.02 / sqrt(2 · 8) = 0.005 of layers whose output is added to the stream.
 TEST(Gpt, BeginsAsGpt2) {
   const auto network = network_of("gpt", {{"hidden_size", 64}, {"num_layers", 8}, {"num_heads", 4}},
                                   {{tokens(5, 97)}, {5, 97}});

@@ -100,8 +100,8 @@ void to_host(Predictions& predictions, const Waiting& waiting) {
   }
 }
 
-/// Puts what the device made of targets and weights in the place of what it was sent: a loss over
-/// whole rows is computed on the host.
+/// Replaces targets and weights by those that the device prepared: a loss over whole rows is
+/// computed on the host.
 void fetch_prepared(const Batch& prepared, const Waiting& waiting, Batch& batch) {
   const auto fetched = [&](const at::Tensor& value) {
     return value.defined() ? waiting.fetched(value) : value;

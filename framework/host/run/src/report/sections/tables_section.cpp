@@ -135,7 +135,7 @@ Json shown_value(const Json& classes, const Json& value) {
   return as("setting", value);
 }
 
-/// What the report calls the classes of a target, in order; null for numbers.
+/// The names of a target's classes in the report, in order; null for numbers.
 Json classes_of(const RunResult& result, const std::string& target) {
   const Json& targets = at_path(result.data, {"targets"});
   for (const Json& one : targets.is_array() ? targets : Json::array()) {
