@@ -137,7 +137,7 @@ TEST(RealData, NLinearOnETTh1ComesWithinAPercentOfItsClosedForm) {
   EXPECT_NEAR(result.baselines[1].loss, 0.5122, 5e-5);
 }
 
-// The whole training, of 2000 steps, comes to 1.84 (examples/tinyshakespeare). Frequencies of
+// The whole training, of 2000 steps, comes to 1.64 (examples/tinyshakespeare). Frequencies of
 // single characters alone come to 3.3.
 TEST(RealData, AGptOnTinyShakespeareLearnsInHundredSteps) {
   SKIP_WITHOUT("tinyshakespeare.txt");

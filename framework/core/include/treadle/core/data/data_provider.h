@@ -34,7 +34,7 @@ struct OpenRequest {
 
   /// Whether the document's losses and metrics leave it open that the target is of that kind.
   bool takes(std::string_view target, TargetKind kind) const;
-  /// The kind that is asked for: by the task, else the only one that losses and metrics take.
+  /// The kind that the task names, else the only one that losses and metrics take.
   /// Nothing: the data decides.
   std::optional<TargetKind> asked_kind(std::string_view target) const;
 
