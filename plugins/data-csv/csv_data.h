@@ -13,7 +13,8 @@ namespace treadle::csv {
 /// read: README.md.
 class CsvData final : public table::TableData {
  public:
-  explicit CsvData(const Config& config) : TableData(config), options_(config) {}
+  explicit CsvData(const Config& config, const ComponentContext& context = {})
+      : TableData(config, context), options_(config) {}
 
  private:
   std::unique_ptr<table::TableSource> do_source(table::SourceUse use) const override;

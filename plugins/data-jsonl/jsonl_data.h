@@ -16,8 +16,8 @@ namespace treadle::jsonl {
 /// read: README.md.
 class JsonlData final : public table::TableData {
  public:
-  explicit JsonlData(const Config& config)
-      : TableData(config), paths_(table::paths_of(config, "path")) {}
+  explicit JsonlData(const Config& config, const ComponentContext& context = {})
+      : TableData(config, context), paths_(table::paths_of(config, "path")) {}
 
  private:
   std::unique_ptr<table::TableSource> do_source(table::SourceUse) const override {

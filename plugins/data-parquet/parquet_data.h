@@ -16,8 +16,8 @@ namespace treadle::parquet {
 /// files that can be read: README.md.
 class ParquetData final : public table::TableData {
  public:
-  explicit ParquetData(const Config& config)
-      : TableData(config), paths_(table::paths_of(config, "path")) {}
+  explicit ParquetData(const Config& config, const ComponentContext& context = {})
+      : TableData(config, context), paths_(table::paths_of(config, "path")) {}
 
  private:
   std::unique_ptr<table::TableSource> do_source(table::SourceUse /*use*/) const override {

@@ -17,8 +17,9 @@ std::string connection_of(const Config& config, std::string_view key) {
   return connection;
 }
 
-PostgresqlData::PostgresqlData(const Config& config)
-    : TableData(config), query_{connection_of(config, "connection"), table::QueryOptions(config)} {}
+PostgresqlData::PostgresqlData(const Config& config, const ComponentContext& context)
+    : TableData(config, context),
+      query_{connection_of(config, "connection"), table::QueryOptions(config)} {}
 
 std::unique_ptr<table::TableSource> PostgresqlData::do_source(table::SourceUse) const {
   return std::make_unique<PostgresqlSource>(query_, result_);

@@ -18,7 +18,7 @@ std::string connection_of(const Config& config, std::string_view key);
 /// postgresql_data.schema.json.
 class PostgresqlData final : public table::TableData {
  public:
-  explicit PostgresqlData(const Config& config);
+  explicit PostgresqlData(const Config& config, const ComponentContext& context = {});
 
  private:
   std::unique_ptr<table::TableSource> do_source(table::SourceUse use) const override;

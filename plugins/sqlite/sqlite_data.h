@@ -13,7 +13,7 @@ namespace treadle::sqlite {
 /// sqlite_data.schema.json.
 class SqliteData final : public table::TableData {
  public:
-  explicit SqliteData(const Config& config);
+  explicit SqliteData(const Config& config, const ComponentContext& context = {});
 
  private:
   std::unique_ptr<table::TableSource> do_source(table::SourceUse use) const override;

@@ -24,9 +24,8 @@ void check_fits(const TableDescription& description, const DataSpec& spec) {
                ? width == 1 && targets[t].shape.empty()
                : targets[t].shape == std::vector<std::int64_t>{static_cast<std::int64_t>(width)};
   }
-  if (!fits || spec.inputs.empty() ||
-      input_ports(description.layout, description.columns, spec.inputs[0].dtype).size() !=
-          spec.inputs.size()) {
+  if (!fits || input_ports(description.layout, description.columns, at::kFloat).size() !=
+                   spec.inputs.size()) {
     throw StorageError("stored description of the data contradicts itself");
   }
 }

@@ -3,6 +3,7 @@
 
 #include <treadle/base/error.h>
 #include <treadle/base/json_words.h>
+#include <treadle/core/components/plugin_registry.h>
 
 #include <treadle/table/table_data.h>
 
@@ -10,17 +11,21 @@
 #include "table_abilities.h"
 #include "table_reader.h"
 #include "table_stream.h"
+#include "text_columns.h"
 
 namespace treadle::table {
 
 /// What open() and load_state() leave.
 class TableData::Contents {
  public:
-  Contents(TableOptions options, std::function<TableProfile()> profile)
-      : options_(std::move(options)), counts_(std::move(profile)) {}
+  Contents(TableOptions options, std::vector<std::unique_ptr<Tokenizer>> tokenizers,
+           std::function<TableProfile()> profile)
+      : options_(std::move(options)),
+        text_columns_(options_.texts, std::move(tokenizers)),
+        counts_(std::move(profile)) {}
 
   const TableOptions& options() const { return options_; }
-  std::optional<TableDescription>& description() { return description_; }
+  const std::optional<TableDescription>& description() const { return description_; }
   const std::optional<StreamedTable>& stream() const { return stream_; }
   const DataSpec& spec() const { return stream_ ? stream_->spec() : rows_->spec(); }
   std::string content_hash() const {
@@ -29,10 +34,13 @@ class TableData::Contents {
 
   /// `source` was made by `make`, which makes further ones.
   void open(std::unique_ptr<TableSource> source, MakeSource make, const OpenRequest& request);
+  StateDict state() const;
+  void load(const StateDict& state);
   void* ask(std::string_view interface_id);
 
  private:
   TableOptions options_;
+  TextColumns text_columns_;
   TableCounts counts_;
   std::optional<TableDescription> description_;  // after open() or load_state()
   // After open():
@@ -58,6 +66,8 @@ void TableData::Contents::open(std::unique_ptr<TableSource> source, MakeSource m
     return;
   }
   Table table = read_table(*source, options_, request, description_ ? &*description_ : nullptr);
+  if (!text_columns_.empty())
+    text_columns_.add_inputs(*make(), table);
   source_ = std::move(source);
   table.matrices.describe_row = [places = source_, kept = table.positions](std::int64_t row) {
     return places->place_of(kept->position_of(row));
@@ -70,6 +80,22 @@ void TableData::Contents::open(std::unique_ptr<TableSource> source, MakeSource m
   if (table.matrices.groups.defined())
     groups_.emplace(std::move(table.group_names));
   rows_.emplace(std::move(table.matrices));
+}
+
+StateDict TableData::Contents::state() const {
+  StateDict state;
+  if (description_) {
+    store(*description_, state);
+    text_columns_.store(state);
+  }
+  return state;
+}
+
+void TableData::Contents::load(const StateDict& state) {
+  description_ = stored_description(state);
+  if (description_->layout.texts.size() != options_.texts.size())
+    throw StorageError("stored description of the data is of other \"texts\"");
+  text_columns_.load(state);
 }
 
 void* TableData::Contents::ask(std::string_view interface_id) {
@@ -90,8 +116,15 @@ void* TableData::Contents::ask(std::string_view interface_id) {
   return nullptr;
 }
 
-TableData::TableData(TableOptions options)
-    : contents_(std::make_unique<Contents>(std::move(options), [this] { return do_profile(); })) {}
+TableData::TableData(const Config& config, const ComponentContext& context) {
+  std::vector<std::unique_ptr<Tokenizer>> tokenizers;
+  if (config.has("texts")) {
+    for (const Config& text : config.children("texts"))
+      tokenizers.push_back(make_nested<Tokenizer>(context, text, "tokenizer"));
+  }
+  contents_ = std::make_unique<Contents>(TableOptions(config), std::move(tokenizers),
+                                         [this] { return do_profile(); });
+}
 
 TableData::~TableData() = default;
 
@@ -136,14 +169,11 @@ std::optional<std::int64_t> TableData::do_stream_rows() const {
 }
 
 StateDict TableData::do_state() const {
-  StateDict state;
-  if (contents_->description())
-    store(*contents_->description(), state);
-  return state;
+  return contents_->state();
 }
 
 void TableData::do_load_state(const StateDict& state) {
-  contents_->description() = stored_description(state);
+  contents_->load(state);
 }
 
 void* TableData::do_ask(std::string_view interface_id) {

@@ -153,8 +153,10 @@ void check_stored(const TableLayout& layout) {
       std::all_of(layout.targets.begin(), layout.targets.end(),
                   [&](const TargetColumns& target) { return all_inside(target.columns); });
   if (layout.fields > kMostColumns || layout.targets.empty() || !fits_targets ||
-      !all_inside(layout.features) || !maybe(layout.weight) || !maybe(layout.group) ||
-      !maybe(layout.time) || !maybe(layout.label_end)) {
+      !std::all_of(layout.features.begin(), layout.features.end(), inside) ||
+      !std::all_of(layout.texts.begin(), layout.texts.end(), inside) ||
+      (layout.features.empty() && layout.texts.empty()) || !maybe(layout.weight) ||
+      !maybe(layout.group) || !maybe(layout.time) || !maybe(layout.label_end)) {
     throw StorageError("stored columns of the data contradict each other");
   }
 }
@@ -175,8 +177,18 @@ std::vector<TargetColumns> take_targets(const TableOptions& options, ColumnFinde
   return targets;
 }
 
-/// A column may be called as one that a date becomes.
+/// A column may be called as one that a date becomes, or as an input of others.
 void check_inputs(const TableLayout& layout, const ColumnFinder& finder) {
+  std::set<std::string> ports;
+  for (const std::string& port : layout.ports)
+    ports.insert(
+        {port.empty() ? "features" : port, port.empty() ? "categories" : port + ".categories"});
+  for (const UsedColumn& text : layout.texts) {
+    if (!ports.insert(text.name).second || !ports.insert(text.name + ".lengths").second) {
+      finder.fail("two inputs are named " + quote_text(text.name) +
+                  ", a column of \"texts\" and other columns; rename the column");
+    }
+  }
   std::set<std::pair<std::size_t, std::string>> inputs;
   for (const UsedColumn& feature : layout.features) {
     for (const std::string& input : feature.inputs()) {
@@ -256,6 +268,8 @@ TableLayout training_layout(const TableOptions& options, const TableColumns& col
     layout.time = finder.take(*options.time, "time");
   if (options.label_end)
     layout.label_end = finder.take(*options.label_end, "label_end");
+  for (const TextOption& text : options.texts)
+    layout.texts.push_back(finder.take(text.column, "texts"));
   if (options.inputs) {
     layout.ports.clear();
     for (const auto& [port, listed] : *options.inputs) {
@@ -284,7 +298,7 @@ TableLayout training_layout(const TableOptions& options, const TableColumns& col
         layout.features.push_back({names[i], static_cast<std::int64_t>(i)});
     }
   }
-  if (layout.features.empty()) {
+  if (layout.features.empty() && layout.texts.empty()) {
     finder.fail("no column is left to predict " + target_names(layout.targets) +
                 " from; the columns are " + name_list(names));
   }
@@ -328,6 +342,8 @@ FieldPlan plan_fields(const TableLayout& layout, const TableColumns& columns,
   std::vector<Wanted> wanted;
   for (std::size_t i = 0; i < layout.features.size(); ++i)
     wanted.push_back({&layout.features[i], {Use::kFeature, i}});
+  for (const UsedColumn& text : layout.texts)
+    wanted.push_back({&text, {Use::kNone}});
   if (purpose != Purpose::kPredict) {
     for (std::size_t t = 0; t < layout.targets.size(); ++t) {
       const std::vector<UsedColumn>& targets = layout.targets[t].columns;
@@ -360,11 +376,12 @@ FieldPlan plan_fields(const TableLayout& layout, const TableColumns& columns,
   }
   if (!has_header) {
     const auto features = static_cast<std::int64_t>(layout.features.size());
-    const bool features_alone = purpose == Purpose::kPredict && fields == features;
+    const bool may_be_alone = purpose == Purpose::kPredict && layout.texts.empty();
+    const bool features_alone = may_be_alone && fields == features;
     if (!features_alone) {
       throw DataError(place + ": expected " + std::to_string(layout.fields) +
                       " fields, as in the training data" +
-                      (purpose == Purpose::kPredict && features != layout.fields
+                      (may_be_alone && features != layout.fields
                            ? ", or the " + std::to_string(features) + " to predict from"
                            : "") +
                       ", got " + std::to_string(fields));
@@ -427,6 +444,8 @@ nlohmann::json to_json(const TableLayout& layout) {
                  {"ports", layout.ports},
                  {"features", list(layout.features)},
                  {"targets", std::move(targets)}};
+  if (!layout.texts.empty())
+    stored["texts"] = list(layout.texts);
   const std::pair<const char*, const std::optional<UsedColumn>*> others[] = {
       {"weight", &layout.weight},
       {"group", &layout.group},
@@ -445,6 +464,8 @@ TableLayout table_layout_from_json(const nlohmann::json& stored) try {
   layout.ports = stored.at("ports").get<std::vector<std::string>>();
   for (const Json& column : stored.at("features"))
     layout.features.push_back(column_from_json(column));
+  for (const Json& column : stored.value("texts", Json::array()))
+    layout.texts.push_back(column_from_json(column));
   for (const Json& target : stored.at("targets")) {
     TargetColumns& columns = layout.targets.emplace_back();
     columns.name = target.at("name");

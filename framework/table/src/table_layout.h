@@ -16,7 +16,15 @@
 namespace treadle::table {
 
 /// The use of a field.
-enum class Use : std::uint8_t { kNone, kFeature, kTarget, kWeight, kGroup, kTime, kLabelEnd };
+enum class Use : std::uint8_t {
+  kNone,  ///< or text, which a pass of its own reads
+  kFeature,
+  kTarget,
+  kWeight,
+  kGroup,
+  kTime,
+  kLabelEnd
+};
 
 /// One column that is used.
 struct UsedColumn {
@@ -41,9 +49,10 @@ struct TargetColumns {
 /// Which columns of a file mean what. Made from the parameters and the header of the training file;
 /// kept in the provider's state, so that files read later are understood the same way.
 struct TableLayout {
-  std::int64_t fields = 0;         ///< in a row of the training file
-  std::vector<std::string> ports;  ///< "" for the only one, whose columns were not given a name
-  std::vector<UsedColumn> features;
+  std::int64_t fields = 0;           ///< in a row of the training file
+  std::vector<std::string> ports;    ///< "" for the only one, whose columns were not given a name
+  std::vector<UsedColumn> features;  ///< may be empty beside texts
+  std::vector<UsedColumn> texts;     ///< of TableOptions::texts
   std::vector<TargetColumns> targets;
   std::optional<UsedColumn> weight;
   std::optional<UsedColumn> group;

@@ -106,6 +106,21 @@ void TableOptions::set_dates(const Config& config) {
   }
 }
 
+void TableOptions::set_texts(const Config& config) {
+  if (!config.has("texts"))
+    return;
+  if (!in_memory) {
+    config.fail("texts",
+                "need the table in memory, which makes their vocabulary; leave out "
+                "\"in_memory\": false");
+  }
+  for (const Config& text : config.children("texts")) {
+    TextOption& option = texts.emplace_back();
+    option.column = column_name(text.json().at("column"));
+    option.max_length = text.get_or("max_length", option.max_length);
+  }
+}
+
 const DateFormat& TableOptions::date_format_of(const std::string& column) const {
   const auto found = date_formats.find(column);
   return found == date_formats.end() ? date_format : found->second;
@@ -157,6 +172,7 @@ TableOptions::TableOptions(const Config& config) : in_memory(config.get_or("in_m
     config.fail("label_end",
                 "has no effect without \"time\", the column with the time of each row");
   set_dates(config);
+  set_texts(config);
   if (config.has("missing")) {
     const auto name = config.get<std::string>("missing");
     const auto* const found = std::find_if(kMissingNames.begin(), kMissingNames.end(),

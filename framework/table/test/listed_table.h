@@ -105,7 +105,7 @@ class ListedSource final : public TableSource {
 class ListedData final : public TableData {
  public:
   explicit ListedData(Listed table, const nlohmann::json& parameters = nlohmann::json::object())
-      : TableData(Config(parameters)), table_(std::make_shared<Listed>(std::move(table))) {}
+      : TableData(Config(parameters), {}), table_(std::make_shared<Listed>(std::move(table))) {}
 
   Listed& table() { return *table_; }
 

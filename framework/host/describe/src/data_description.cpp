@@ -135,7 +135,8 @@ DataDescription describe(const DescribedTable& table) {
     description.validation_rows = table.parts.validation.size(0);
     description.drift = drift_between(all, table.parts);
   }
-  description.duplicates = find_duplicates(table.inputs, table.parts);
+  if (table.has_all_inputs)
+    description.duplicates = find_duplicates(table.inputs, table.parts);
   description.suspicions = find_suspicions(joined(table.inputs, times), table.targets, table.parts);
   return description;
 }

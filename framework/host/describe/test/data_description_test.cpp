@@ -2,6 +2,7 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -78,6 +79,15 @@ TEST(DataDescription, IsThatOfNoColumnsToo) {
 
   EXPECT_EQ(nlohmann::json(description_from_json(stored)), stored);
   EXPECT_FALSE(stored.contains("split"));
+}
+
+// Rows whose images differ are not equal where their numbers are.
+TEST(DataDescription, CountsNoDuplicatesWhereItHasNotAllInputs) {
+  DescribedTable table;
+  table.inputs = {{.name = "a", .values = at::zeros({5}, at::kDouble)}};
+  EXPECT_EQ(describe(table).duplicates.rows, 4);
+  table.has_all_inputs = false;
+  EXPECT_EQ(describe(table).duplicates.rows, 0);
 }
 
 TEST(DataDescription, LimitsHowManyColumnsAreCorrelatedAndSaysSo) {

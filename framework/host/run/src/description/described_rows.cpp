@@ -193,6 +193,7 @@ DescribedRows described_rows(const DocumentComponents& components, std::int64_t 
       add_input(port, batch.inputs[i], flat == 1, table);
     } else if (!port.is_auxiliary()) {
       table.notes.push_back(undescribed("input", port.name, port.shape));
+      table.has_all_inputs = false;
     }
   }
   for (std::size_t i = 0; i < spec.targets.size(); ++i)

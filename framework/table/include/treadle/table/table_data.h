@@ -24,7 +24,8 @@ enum class SourceUse : std::uint8_t {
 ///
 ///     class CsvData final : public TableData {
 ///      public:
-///       explicit CsvData(const Config& config) : TableData(config), options_(config) {}
+///       CsvData(const Config& config, const ComponentContext& context)
+///           : TableData(config, context), options_(config) {}
 ///
 ///      private:
 ///       std::unique_ptr<TableSource> do_source(SourceUse) const override {
@@ -47,8 +48,8 @@ class TableData : public DataProvider {
   ~TableData() override;
 
  protected:
-  explicit TableData(TableOptions options);
-  explicit TableData(const Config& config) : TableData(TableOptions(config)) {}
+  /// `context` makes the tokenizers of columns of text.
+  TableData(const Config& config, const ComponentContext& context);
 
   const TableOptions& table_options() const;
 

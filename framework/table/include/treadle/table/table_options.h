@@ -30,6 +30,12 @@ struct TargetOption {
   KindAsked kind = KindAsked::kAuto;
 };
 
+/// A column of free text as a document describes it, but for its tokenizer.
+struct TextOption {
+  ColumnName column;
+  std::int64_t max_length = 512;  ///< longer texts are cut to so many tokens
+};
+
 /// The parameters of a table that are not about its format. Their schema is
 /// framework/table/schema/table.json; the schema of a source includes it by
 /// `"x-treadle-include": "table"`.
@@ -44,6 +50,8 @@ struct TableOptions {
   std::optional<std::map<std::string, std::vector<ColumnName>>> inputs;
   std::vector<ColumnName> categorical;
   std::vector<ColumnName> dates;
+  /// The columns of free text: their tokens are inputs of their own.
+  std::vector<TextOption> texts;
   /// The columns that a date becomes beside the days since 1970.
   std::vector<std::string> calendar = {"day_of_week", "day_of_year"};
   std::optional<ColumnName> weight;
@@ -68,6 +76,7 @@ struct TableOptions {
 
  private:
   void set_dates(const Config& config);
+  void set_texts(const Config& config);
 };
 
 }  // namespace treadle::table

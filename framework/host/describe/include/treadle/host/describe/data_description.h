@@ -48,7 +48,7 @@ struct DataDescription {
   std::optional<std::int64_t> training_rows;
   std::optional<std::int64_t> validation_rows;
   std::vector<ColumnDrift> drift;  ///< of inputs, targets and times
-  Duplicates duplicates;           ///< of inputs
+  Duplicates duplicates;           ///< of inputs; none where some are not described
   std::vector<Suspicion> suspicions;
   std::vector<std::string> notes;  ///< limits that were reached, as sentences
 };

@@ -51,7 +51,8 @@ struct DescribedTable {
   std::vector<DescribedColumn> others = {};  ///< that no model is given: times, identifiers
   RowParts parts = {};                       ///< of the first fold
   std::int64_t rows_of_data = 0;             ///< of which the columns may have a sample
-  std::vector<std::string> notes = {};       ///< what is not described, and why
+  bool has_all_inputs = true;  ///< false: a row has inputs that are no columns, as images are
+  std::vector<std::string> notes = {};  ///< what is not described, and why
 
   std::int64_t rows() const;
 };
