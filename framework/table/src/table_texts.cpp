@@ -33,9 +33,9 @@ std::vector<std::size_t> places_of(const std::vector<std::string>& names,
 /// Keeps the texts of some columns of the rows at given positions.
 class TextSink final : public RowSink {
  public:
-  TextSink(std::string shown, std::size_t columns, const RowPositions& kept,
+  TextSink(const TableSource& source, std::size_t columns, const RowPositions& kept,
            const std::vector<std::size_t>& places)
-      : RowSink(columns), shown_(std::move(shown)), kept_(kept), lists_(columns), cells_(columns) {
+      : RowSink(columns), source_(source), kept_(kept), lists_(columns), cells_(columns) {
     for (const std::size_t place : places)
       wants_[place] = Wants::kText;
   }
@@ -66,13 +66,15 @@ class TextSink final : public RowSink {
     }
     ++next_;
   }
-  void do_bad_row(const std::string&) override { fail(); }
-
-  [[noreturn]] void fail() const {
-    throw DataError(shown_ + ": was changed while it was read, or can only be read once");
+  void do_bad_row(const std::string& problem) override {
+    throw DataError(source_.place_of(position()) + ": " + problem);
   }
 
-  std::string shown_;
+  [[noreturn]] void fail() const {
+    throw DataError(source_.shown() + ": was changed while it was read, or can only be read once");
+  }
+
+  const TableSource& source_;
   const RowPositions& kept_;
   std::int64_t next_ = 0;  // of the kept rows
   std::vector<std::vector<std::string>> lists_;
@@ -85,7 +87,7 @@ std::vector<std::vector<std::string>> read_texts(TableSource& source, const RowP
                                                  const std::vector<std::string>& names) {
   const TableColumns& columns = source.columns();
   const std::vector<std::size_t> places = places_of(names, columns.names, source.shown());
-  TextSink sink(source.shown(), columns.names.size(), kept, places);
+  TextSink sink(source, columns.names.size(), kept, places);
   source.read(sink);
   std::vector<std::vector<std::string>> texts;
   for (const std::size_t place : places)
