@@ -35,10 +35,29 @@ std::vector<std::string> texts(const json& names) {
   return names.get<std::vector<std::string>>();
 }
 
+/// A text of up to five words, which may be empty.
+std::string draw_note(Dice& dice) {
+  static const std::vector<std::string> kWords{"a", "fine", "dull", "old", "film", "song"};
+  std::string text;
+  for (std::int64_t more = dice.whole(0, 5); more > 0; --more)
+    text += (text.empty() ? "" : " ") + dice.one_of(kWords);
+  return text;
+}
+
+json draw_tokenizer(Dice& dice) {
+  return dice.one_of(std::vector<json>{"bytes",
+                                       "characters",
+                                       "words",
+                                       {{"use", "characters"}, {"end_of_text", true}},
+                                       {{"use", "words"}, {"min_count", 2}},
+                                       {{"use", "byte_bpe"}, {"vocabulary_size", 270}}});
+}
+
 void write_table(Drawing& drawing, std::int64_t rows) {
   Dice& dice = drawing.dice;
   std::ofstream file(drawing.folder / "table.csv");
-  file << "a,b,c,holes,town,size,weight,group,time,label,grade,number,other,l1,l2,l3,p1,p2,day\n";
+  file << "a,b,c,holes,town,size,weight,group,time,label,grade,number,other,l1,l2,l3,p1,p2,note,"
+          "day\n";
   for (std::int64_t row = 0; row < rows; ++row) {
     const double a = dice.normal();
     const double b = dice.normal();
@@ -55,8 +74,8 @@ void write_table(Drawing& drawing, std::int64_t rows) {
              : b > 0     ? "y"
                          : "z")
          << ',' << dice.whole(0, 2) << ',' << a - 2 * b + 0.1 * c << ',' << a * b << ',' << (a > 0)
-         << ',' << (b > 0) << ',' << (a > b) << ',' << p << ',' << 1 - p << ",2024-"
-         << (c > 5 ? "02" : "11") << "-1" << dice.whole(0, 9) << '\n';
+         << ',' << (b > 0) << ',' << (a > b) << ',' << p << ',' << 1 - p << ',' << draw_note(dice)
+         << ",2024-" << (c > 5 ? "02" : "11") << "-1" << dice.whole(0, 9) << '\n';
   }
 }
 
@@ -305,7 +324,12 @@ json table_parameters(Dice& dice) {
   }
   for (const char* const key : {"weight", "group", "time"})
     parameters[key] = dice.chance(25) ? json(key) : json();
+  parameters["texts"] = nullptr;
   if (dice.chance(15)) {
+    parameters["texts"] = json::array({{{"column", "note"},
+                                        {"tokenizer", draw_tokenizer(dice)},
+                                        {"max_length", dice.whole(1, 9)}}});
+  } else if (dice.chance(15)) {
     parameters["in_memory"] = false;
     for (const char* const key : {"group", "time", "label_end"})
       parameters[key] = nullptr;
@@ -465,13 +489,7 @@ json text_parameters(Drawing& drawing) {
     file << json{{"text", text}, {"mood", is_good ? "good" : "bad"}, {"stars", dice.whole(1, 3)}}
          << '\n';
   }
-  const json tokenizer =
-      dice.one_of(std::vector<json>{"bytes",
-                                    "characters",
-                                    "words",
-                                    {{"use", "characters"}, {"end_of_text", true}},
-                                    {{"use", "words"}, {"min_count", 2}},
-                                    {{"use", "byte_bpe"}, {"vocabulary_size", 270}}});
+  const json tokenizer = draw_tokenizer(dice);
   return {{"path", path},           {"target", dice.chance(60) ? "mood" : "stars"},
           {"tokenizer", tokenizer}, {"text_key", nullptr},
           {"format", nullptr},      {"rows", nullptr}};

@@ -142,6 +142,8 @@ class Drawer {
     if (!training.is_object())
       training = json::object();
     training["steps_per_epoch"] = dice.whole(1, 6);
+    if (training.value("use", "standard") == "prequential")
+      training["max_steps"] = dice.whole(2, 20);
     if (dice.chance(80))
       training["shuffle_buffer"] = dice.whole(4, 30);
   }
