@@ -230,7 +230,9 @@ bool TableRows::take_number(std::size_t column, const FieldReader& reader, std::
     } else if (known_ != nullptr && reads == Reads::kNumber) {
       remedy = remedy_for_text(reader);
     } else if (known_ == nullptr && reads == Reads::kNumber) {
-      remedy = "; list the column in \"categorical\" or the text in \"missing_values\"";
+      remedy = std::count(text.begin(), text.end(), ' ') > 1
+                   ? "; name the column in \"texts\", or the text in \"missing_values\""
+                   : "; list the column in \"categorical\" or the text in \"missing_values\"";
     } else if (known_ == nullptr && reads == Reads::kTargetNumber) {
       remedy = request_.task == Task::kRegression
                    ? "; the task \"regression\" needs numbers"

@@ -168,6 +168,14 @@ TEST_F(TextColumns, RefuseOtherUsesOfTheirNames) {
   EXPECT_THAT(refusal(said, {{"in_memory", false}}), HasSubstr("leave out \"in_memory\": false"));
 }
 
+TEST_F(TextColumns, AreProposedWhereAColumnHasSentences) {
+  const auto data = make("csv", write("notes.csv", "said,t,y\na b c d,a,0.5\n"),
+                         {{{"column", "t"}, {"tokenizer", "words"}}});
+  EXPECT_THAT(message_of([&] { data->open({}); }),
+              HasSubstr("column \"said\": expected a number, got \"a b c d\"; name the column in "
+                        "\"texts\""));
+}
+
 // A model that sees the words alone: the numbers are noise.
 TEST_F(TextColumns, AreTrainedOnBesideNumbers) {
   std::string table = "size,review,stars\n";
