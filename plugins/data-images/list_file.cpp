@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <treadle/base/csv_records.h>
 #include <treadle/base/error.h>
+#include <treadle/base/files/csv_records.h>
 #include <treadle/base/json_words.h>
 #include <treadle/base/utf8.h>
 

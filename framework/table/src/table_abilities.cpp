@@ -4,7 +4,7 @@
 
 #include <treadle/base/hash.h>
 
-#include "table_texts.h"
+#include "texts/table_texts.h"
 
 namespace treadle::table {
 

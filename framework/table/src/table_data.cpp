@@ -11,7 +11,7 @@
 #include "table_abilities.h"
 #include "table_reader.h"
 #include "table_stream.h"
-#include "text_columns.h"
+#include "texts/text_columns.h"
 
 namespace treadle::table {
 

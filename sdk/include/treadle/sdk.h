@@ -9,6 +9,7 @@
 #include <treadle/base/config.h>
 #include <treadle/base/duration.h>
 #include <treadle/base/error.h>
+#include <treadle/base/files/csv_records.h>
 #include <treadle/base/hash.h>
 #include <treadle/base/json_text.h>
 #include <treadle/base/json_words.h>

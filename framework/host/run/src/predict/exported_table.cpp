@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include <treadle/base/csv_records.h>
 #include <treadle/base/error.h>
+#include <treadle/base/files/csv_records.h>
 #include <treadle/base/json_words.h>
 #include <treadle/core/data/table_writer.h>
 

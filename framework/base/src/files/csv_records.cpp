@@ -1,4 +1,4 @@
-#include <treadle/base/csv_records.h>
+#include <treadle/base/files/csv_records.h>
 
 #include <algorithm>
 

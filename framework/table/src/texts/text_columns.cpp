@@ -1,4 +1,4 @@
-#include "text_columns.h"
+#include "texts/text_columns.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <treadle/base/json_words.h>
 #include <treadle/base/utf8.h>
 
-#include "table_texts.h"
+#include "texts/table_texts.h"
 
 namespace treadle::table {
 namespace {

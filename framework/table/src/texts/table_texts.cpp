@@ -1,4 +1,4 @@
-#include "table_texts.h"
+#include "texts/table_texts.h"
 
 #include <algorithm>
 #include <cstddef>
