@@ -71,7 +71,8 @@ void TableRows::take(std::size_t column, std::string_view text) {
 
 void TableRows::take_as(std::size_t column, FieldReader& reader, std::string_view text) {
   if (is_missing(text)) {
-    take_missing(column, reader, text);
+    if (reader.reads != Reads::kNothing)
+      take_missing(column, reader, text);
     return;
   }
   if (reader.reads == Reads::kTargetByLabel)

@@ -117,6 +117,14 @@ TEST(TableData, ListsTheFirstFiveBadRowsWithTheirPlaces) {
   EXPECT_THAT(message, ::testing::EndsWith("\nand 2 more"));
 }
 
+TEST(TableData, IgnoresMissingValuesOfColumnsWithoutAUse) {
+  ListedData data({{"a", "b", "y"}, {{1.0, "NA", 2.0}, {3.0, {}, 4.5}, {5.0, "text", 6.0}}},
+                  {{"columns", {"a"}}, {"target", "y"}});
+  data.open({});
+
+  EXPECT_THAT(values_of(all_rows(data).inputs[0]), ElementsAre(1, 3, 5));
+}
+
 TEST(TableData, KeepsTextsOfTheRowsThatStayed) {
   ListedData data(
       {{"id", "a", "y"},
