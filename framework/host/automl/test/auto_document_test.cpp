@@ -142,6 +142,24 @@ TEST(AutoDocument, ManyRowsAreHeldOutAndRareClassesAreNotStratified) {
             false);
 }
 
+TEST(AutoDocument, RowsOfTwoClassesAreManyWhereBothHaveHalfAsMany) {
+  const auto validation = [](std::int64_t rows, std::int64_t rarest) {
+    ColumnProfile target = classes(2);
+    target.rarest = rarest;
+    TableProfile table = table_of({number_column("a"), target});
+    table.rows = rows;
+    for (ColumnProfile& column : table.columns)
+      column.numbers = column.numbers > 0 ? rows : 0;
+    return document_of(table).at("validation");
+  };
+  const Json folds = {{"use", "k_fold"}, {"folds", 5}, {"test_fraction", 0.1}};
+
+  EXPECT_EQ(validation(24000, 864), folds);
+  EXPECT_EQ(validation(24000, kManyRows / 2).at("use"), "hold_out");
+  EXPECT_EQ(validation(kMostFoldedRows, 864), folds);
+  EXPECT_EQ(validation(kMostFoldedRows + 1, 864).at("use"), "hold_out");
+}
+
 TEST(AutoDocument, FamiliesThatTheTableIsTooWideForAreLeftOut) {
   std::vector<ColumnProfile> columns{number_column("y")};
   for (int i = 0; i < 65; ++i)

@@ -36,7 +36,9 @@ nlohmann::json auto_document(const TableReading& table, nlohmann::json data,
 std::vector<std::string> slow_families(const TableReading& table, const Portfolio& portfolio,
                                        const DocumentOptions& options);
 
-/// So many rows and more are validated by rows that are held out, fewer by five folds.
+/// So many rows and more are validated by rows that are held out, fewer by five folds. Of two
+/// classes each needs half as many; but of more than kMostFoldedRows, folds take too long.
 inline constexpr std::int64_t kManyRows = 3000;
+inline constexpr std::int64_t kMostFoldedRows = 50'000;
 
 }  // namespace treadle::automl
