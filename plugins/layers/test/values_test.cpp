@@ -48,8 +48,9 @@ TEST(NormalWeights, HaveTheStandardDeviationThatIsAskedFor) {
     EXPECT_NEAR(std(inner), 0.3, 0.01) << name;
     EXPECT_NEAR(std(last), parameters.contains("residual_init_std") ? 0.1 : 0.3, 0.01) << name;
     for (const auto& parameter : weights) {
-      if (parameter.key().ends_with("bias"))
+      if (parameter.key().ends_with("bias")) {
         EXPECT_EQ(parameter.value().abs().max().item<double>(), 0) << name;
+      }
     }
   };
   const Json normal{{"init", "normal"}, {"init_std", 0.3}};
